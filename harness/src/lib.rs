@@ -1,0 +1,1 @@
+//! Conformance and fault-injection test harness for MCP servers.

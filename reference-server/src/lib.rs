@@ -1,0 +1,2 @@
+//! A guarded MCP server.
+#![forbid(unsafe_code)]

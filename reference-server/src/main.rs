@@ -1,0 +1,4 @@
+//! The `reference-server` binary.
+#![forbid(unsafe_code)]
+
+fn main() {}
