@@ -1,0 +1,156 @@
+//! Reading a TOML document that a person wrote: every error names the file, the line, the column, and the next step.
+//!
+//! Used for case files and target profiles alike. It knows nothing of what the documents mean.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+/// Refuses a file larger than this (bytes) before parsing it: neither a case nor a profile comes near it.
+pub const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
+
+/// How far a known key may be from an unknown one (Jaro-Winkler, 0 to 1) to be offered instead of it.
+const NEAREST_SIMILARITY_MIN: f64 = 0.7;
+
+/// Why a document was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// The file could not be read.
+    #[error("read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is larger than [`DOCUMENT_BYTES_MAX`].
+    #[error("read {path}: it has {bytes} bytes, more than the {DOCUMENT_BYTES_MAX} that such a file may have")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The text is not TOML, or not of the expected form.
+    #[error("{place}: {message}")]
+    Form {
+        /// `file:line:column`, or `file` where the place is not known.
+        place: String,
+        /// What is wrong there, with the nearest known key where one is near.
+        message: String,
+    },
+}
+
+/// Reads a whole document, at most [`DOCUMENT_BYTES_MAX`] bytes.
+pub fn read(path: &Path) -> Result<String, DocumentError> {
+    let read = |source| DocumentError::Read {
+        path: path.to_path_buf(),
+        source,
+    };
+    let bytes = std::fs::metadata(path).map_err(read)?.len();
+    if bytes > DOCUMENT_BYTES_MAX {
+        return Err(DocumentError::TooLarge {
+            path: path.to_path_buf(),
+            bytes,
+        });
+    }
+    std::fs::read_to_string(path).map_err(read)
+}
+
+/// Parses `text` as a `T`. `name` is what errors call the document.
+pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, DocumentError> {
+    toml::from_str(text).map_err(|error| DocumentError::Form {
+        place: place(name, text, error.span()),
+        message: explain(error.message()),
+    })
+}
+
+/// An error of meaning (not of form) that names the document.
+pub fn refuse(name: &str, message: impl Into<String>) -> DocumentError {
+    DocumentError::Form {
+        place: name.to_owned(),
+        message: message.into(),
+    }
+}
+
+fn place(name: &str, text: &str, span: Option<std::ops::Range<usize>>) -> String {
+    let Some(before) = span.and_then(|span| text.get(..span.start)) else {
+        return name.to_owned();
+    };
+    let line = before.matches('\n').count() + 1;
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let column = before[line_start..].chars().count() + 1;
+    format!("{name}:{line}:{column}")
+}
+
+/// Turns serde's list of everything that would have been right into the one thing that was probably meant.
+fn explain(message: &str) -> String {
+    let message = message.lines().next().unwrap_or(message);
+    let (what, kind) = if let Some(rest) = message.strip_prefix("unknown field `") {
+        (rest, "key")
+    } else if let Some(rest) = message.strip_prefix("unknown variant `") {
+        (rest, "value")
+    } else {
+        return message.to_owned();
+    };
+    let mut quoted = what.split('`');
+    let unknown = quoted.next().unwrap_or_default();
+    let known: Vec<&str> = quoted.skip(1).step_by(2).collect();
+    match nearest(unknown, known.iter().copied()) {
+        Some(near) => format!("unknown {kind} `{unknown}`; did you mean `{near}`?"),
+        None if known.is_empty() => format!("unknown {kind} `{unknown}`"),
+        None => format!("unknown {kind} `{unknown}`; known here: {}", known.join(", ")),
+    }
+}
+
+/// The known word nearest to `word`, where one is near enough to be what was meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(similarity, _)| *similarity >= NEAREST_SIMILARITY_MIN)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Launch {
+        #[expect(dead_code, reason = "only its form is under test")]
+        command: Vec<String>,
+    }
+
+    fn message(text: &str) -> String {
+        parse::<Launch>("target.toml", text)
+            .expect_err("the text is wrong on purpose")
+            .to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_known_one_and_its_place() {
+        assert_eq!(
+            message("command = []\n  comand = 1\n"),
+            "target.toml:2:3: unknown key `comand`; did you mean `command`?"
+        );
+    }
+
+    #[test]
+    fn a_key_near_nothing_gets_the_list() {
+        assert_eq!(
+            message("zzz = 1"),
+            "target.toml:1:1: unknown key `zzz`; known here: command"
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_names_its_place() {
+        assert_eq!(
+            message("command = 3"),
+            "target.toml:1:11: invalid type: integer `3`, expected a sequence"
+        );
+    }
+}
