@@ -3,3 +3,4 @@
 pub mod case;
 pub mod digest;
 pub mod document;
+pub mod target;

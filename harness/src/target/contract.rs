@@ -1,0 +1,70 @@
+//! Contracts: what a server promises, so that a broken check can be called `fail` or only `unguarded`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::resolved::RefusalAt;
+use crate::case::Promise;
+
+/// A named set of promises that a profile can claim for its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Everything that the reference server does, its own policies included.
+    Guarded,
+    /// One identity, at most one effect; a retry gets the first result; changed requests are refused.
+    AtMostOnce,
+    /// Nothing is promised: doubled or lost effects are shown as `unguarded`, not failed.
+    #[default]
+    None,
+}
+
+impl Preset {
+    /// Whether the preset holds this promise.
+    pub fn promises(self, promise: Promise) -> bool {
+        match (self, promise) {
+            (Self::Guarded, _)
+            | (Self::AtMostOnce, Promise::Effects | Promise::FirstResult | Promise::Conflict | Promise::Discretion) => {
+                true
+            }
+            (Self::None, _) => false,
+        }
+    }
+
+    /// Whether this project's own policies (`basis = "reference"`) apply.
+    pub fn is_reference(self) -> bool {
+        self == Self::Guarded
+    }
+
+    /// The name that profiles use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Guarded => "guarded",
+            Self::AtMostOnce => "at-most-once",
+            Self::None => "none",
+        }
+    }
+}
+
+/// The contract of one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contract {
+    /// The promises.
+    pub preset: Preset,
+    /// Where the server's author makes them; printed with every fail.
+    pub claimed_in: Option<String>,
+    /// How a refusal as a conflict looks, where the target has one.
+    pub conflict: Option<Conflict>,
+}
+
+/// How a refusal as a conflict looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// Where the reason stands.
+    pub at: RefusalAt,
+    /// What stands there.
+    pub is: Value,
+}
+
+/// The reason that the preset `guarded` gives for a conflict.
+pub(super) const GUARDED_CONFLICT: &str = "operation_conflict";

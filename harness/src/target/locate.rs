@@ -1,0 +1,117 @@
+//! Which target a command line means: `--target FILE`, a command, `./target.toml`, or the built-in reference server.
+//!
+//! A green that tested something else is the worst thing a gate can do, so the choice is made in one place.
+
+use std::path::{Path, PathBuf};
+
+use super::resolve;
+use super::resolved::{Target, TargetSource};
+use crate::document::{self, DocumentError};
+
+/// The profile that is taken when it lies in the current folder and nothing else is named.
+const PROFILE_USUAL: &str = "target.toml";
+
+/// The profile of the reference server that the binary carries.
+const BUILT_IN: &str = include_str!("../../targets/reference-server.toml");
+
+/// What a command line says about the target.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TargetWords {
+    /// `--target FILE`.
+    pub profile: Option<PathBuf>,
+    /// `-- COMMAND…`, or `--stdio "CMD"` taken apart.
+    pub command: Vec<String>,
+    /// Whether this binary carries the reference server.
+    pub has_built_in: bool,
+}
+
+/// Why no target could be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LocateError {
+    /// The profile is wrong or unreadable.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// Nothing was named, and there is nothing to fall back on.
+    #[error(
+        "no target: name one with --target FILE or -- COMMAND, or put a {PROFILE_USUAL} here (this build carries no reference server)"
+    )]
+    NoTarget,
+}
+
+/// Finds the target that the words mean, looking for `./target.toml` in `folder`.
+pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError> {
+    if let Some(path) = &words.profile {
+        return Ok(read_profile(path, folder)?);
+    }
+    if !words.command.is_empty() {
+        let mut target = resolve::command_only(words.command.clone());
+        target.launch.cwd = Some(folder.display().to_string());
+        return Ok(target);
+    }
+    let usual = folder.join(PROFILE_USUAL);
+    if usual.exists() {
+        return Ok(read_profile(Path::new(PROFILE_USUAL), folder)?);
+    }
+    if words.has_built_in {
+        let built_in = resolve::parse("reference-server.toml", BUILT_IN, TargetSource::BuiltIn, folder);
+        return Ok(built_in.expect("the built-in profile is right: a test resolves it"));
+    }
+    Err(LocateError::NoTarget)
+}
+
+fn read_profile(path: &Path, folder: &Path) -> Result<Target, DocumentError> {
+    let whole = folder.join(path);
+    let text = document::read(&whole)?;
+    let profile_folder = whole.parent().unwrap_or(folder);
+    let source = TargetSource::Profile(path.to_path_buf());
+    resolve::parse(&path.display().to_string(), &text, source, profile_folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words() -> TargetWords {
+        TargetWords {
+            has_built_in: true,
+            ..TargetWords::default()
+        }
+    }
+
+    #[test]
+    fn without_a_word_the_folder_decides_and_then_the_built_in_server() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let target = locate(&words(), folder.path()).expect("built in");
+        assert_eq!(target.source, TargetSource::BuiltIn);
+
+        std::fs::write(
+            folder.path().join(PROFILE_USUAL),
+            BUILT_IN.replace("\"reference-server\"\n", "\"mine\"\n"),
+        )
+        .expect("write");
+        let target = locate(&words(), folder.path()).expect("the profile in the folder");
+        assert_eq!(target.name, "mine");
+        assert_eq!(target.source, TargetSource::Profile(PathBuf::from(PROFILE_USUAL)));
+    }
+
+    #[test]
+    fn a_command_wins_over_the_folder() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join(PROFILE_USUAL), BUILT_IN).expect("write");
+        let words = TargetWords {
+            command: vec!["server".to_owned()],
+            ..words()
+        };
+        assert_eq!(
+            locate(&words, folder.path()).expect("a command").source,
+            TargetSource::Command
+        );
+    }
+
+    #[test]
+    fn a_build_without_the_reference_server_asks_for_a_target() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let error = locate(&TargetWords::default(), folder.path()).expect_err("nothing named");
+        assert!(error.to_string().contains("--target FILE"), "{error}");
+    }
+}

@@ -1,0 +1,23 @@
+//! Targets: the profile as written, the target as resolved, placeholders, contract presets.
+//!
+//! - [`written`]: profile format 1, letter by letter, as serde reads it.
+//! - [`resolved`]: the same as types that cannot be wrong; nobody after [`resolve`] reads a raw profile.
+//! - [`placeholder`]: `{data}`, `{marker}` and their kin, in strings and in JSON.
+//! - [`contract`]: what the presets promise.
+//! - [`locate`]: which target a command line means.
+
+mod contract;
+mod locate;
+mod placeholder;
+mod resolve;
+mod resolved;
+mod written;
+
+pub use contract::{Conflict, Contract, Preset};
+pub use locate::{LocateError, TargetWords, locate};
+pub use placeholder::{PlaceholderError, Values};
+pub use resolve::{command_only, parse};
+pub use resolved::{
+    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, StoreKind, Target, TargetSource, Write,
+};
+pub use written::PROFILE_FORMAT;

@@ -1,0 +1,335 @@
+//! From the profile as written to the target as resolved: every rule of meaning that format 1 has.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::contract::{Conflict, Contract, GUARDED_CONFLICT, Preset};
+use super::placeholder::mentions;
+use super::resolved::{
+    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, Target, TargetSource, Write,
+};
+use super::written::{
+    ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, StoreWritten, WriteWritten,
+};
+use crate::document::{self, DocumentError};
+
+/// Random secrets have at least and at most so many bytes.
+const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
+
+/// Where a result stands when a profile does not say: the structured content, which replays repeat.
+const RESULT_USUAL: &str = "/structuredContent";
+
+/// Parses and resolves a profile. `name` is what errors call the file; relative paths start at `folder`.
+pub fn parse(name: &str, text: &str, source: TargetSource, folder: &Path) -> Result<Target, DocumentError> {
+    let written: ProfileWritten = document::parse(name, text)?;
+    resolve(written, source, folder).map_err(|message| document::refuse(name, message))
+}
+
+/// A target of which nothing but the command is known.
+pub fn command_only(command: Vec<String>) -> Target {
+    let name = command.join(" ");
+    Target {
+        name,
+        source: TargetSource::Command,
+        launch: Launch {
+            command,
+            env: std::collections::BTreeMap::new(),
+            secrets: std::collections::BTreeMap::new(),
+            artifact: Vec::new(),
+            cwd: Some(".".to_owned()),
+        },
+        store: None,
+        write: None,
+        identity: Identity::None,
+        contract: Contract {
+            preset: Preset::None,
+            claimed_in: None,
+            conflict: None,
+        },
+        replies: Replies {
+            result: RESULT_USUAL.to_owned(),
+            replayed: None,
+            refusal: RefusalAt::default(),
+        },
+        status: None,
+        read_effects: None,
+        read_ledger: None,
+        clock: Clock::default(),
+        failpoints_env: None,
+        defects_env: None,
+    }
+}
+
+fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Result<Target, String> {
+    if written.format != PROFILE_FORMAT {
+        return Err(format!(
+            "format {} is not one this harness reads (it reads {PROFILE_FORMAT})",
+            written.format
+        ));
+    }
+    if written.read.effects.is_some() && written.store.is_none() {
+        return Err("[read.effects] needs a [store] to read: add kind and path".to_owned());
+    }
+    let identity = resolve_identity(written.identity.at.as_deref())?;
+    let write = written.write.map(|write| resolve_write(write, &identity)).transpose()?;
+    let replies = Replies {
+        result: pointer(
+            "replies.result",
+            written.replies.result.as_deref().unwrap_or(RESULT_USUAL),
+        )?,
+        replayed: pointer_if("replies.replayed", written.replies.replayed.as_deref())?,
+        refusal: RefusalAt {
+            error: pointer_if("replies.refusal.error", written.replies.refusal.error.as_deref())?,
+            tool_error: pointer_if(
+                "replies.refusal.tool_error",
+                written.replies.refusal.tool_error.as_deref(),
+            )?,
+        },
+    };
+    let status = match written.status {
+        None => None,
+        Some(status) => Some(Status {
+            result: pointer("status.result", status.result.as_deref().unwrap_or(RESULT_USUAL))?,
+            tool: status.tool,
+            arguments: status.arguments,
+            scope: status.scope,
+        }),
+    };
+    Ok(Target {
+        name: written.name,
+        source,
+        launch: resolve_launch(written.launch, folder)?,
+        store: written.store.map(|store| resolve_store(store, folder)),
+        write,
+        identity,
+        contract: resolve_contract(written.contract, &replies.refusal)?,
+        replies,
+        status,
+        read_effects: written.read.effects.map(|query| query.sql),
+        read_ledger: written.read.ledger.map(|query| query.sql),
+        clock: written.clock.map_or_else(Clock::default, |clock| Clock {
+            file: clock.file,
+            age: clock.age,
+        }),
+        failpoints_env: written.failpoints.map(|variable| variable.env),
+        defects_env: written.defects.map(|variable| variable.env),
+    })
+}
+
+fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, String> {
+    if written.command.is_empty() {
+        return Err("launch.command is empty: name the program that serves".to_owned());
+    }
+    let mut secrets = std::collections::BTreeMap::new();
+    for (name, source) in written.secrets {
+        if written.env.contains_key(&name) {
+            return Err(format!("`{name}` stands in launch.env and in launch.secrets: keep one"));
+        }
+        let source = secret(&source).map_err(|message| format!("launch.secrets.{name}: {message}"))?;
+        secrets.insert(name, source);
+    }
+    // Relative paths of a profile mean the profile's own folder, wherever the harness was called from.
+    let cwd = written.cwd.unwrap_or_else(|| ".".to_owned());
+    Ok(Launch {
+        command: written.command,
+        env: written.env,
+        secrets,
+        artifact: written.artifact,
+        cwd: Some(join_unless_template(folder, &cwd)),
+    })
+}
+
+fn secret(source: &str) -> Result<SecretSource, String> {
+    let unknown = || format!("`{source}` is neither `random:BYTES` nor `env:NAME`");
+    let (kind, rest) = source.split_once(':').ok_or_else(unknown)?;
+    match kind {
+        "env" if !rest.is_empty() => Ok(SecretSource::Env(rest.to_owned())),
+        "random" => {
+            let bytes: usize = rest.parse().map_err(|_| unknown())?;
+            if !SECRET_BYTES.contains(&bytes) {
+                let (least, most) = (SECRET_BYTES.start(), SECRET_BYTES.end());
+                return Err(format!("{bytes} random bytes: take {least} to {most}"));
+            }
+            Ok(SecretSource::Random(bytes))
+        }
+        _ => Err(unknown()),
+    }
+}
+
+fn resolve_store(written: StoreWritten, folder: &Path) -> Store {
+    Store {
+        kind: written.kind,
+        path: join_unless_template(folder, &written.path),
+        seed: written.seed.map(|seed| folder.join(seed)),
+    }
+}
+
+/// Joins a relative path to the profile's folder; a path that begins with a placeholder is left as it is.
+fn join_unless_template(folder: &Path, path: &str) -> String {
+    if path.starts_with('{') || Path::new(path).is_absolute() {
+        return path.to_owned();
+    }
+    let escaped = folder.display().to_string().replace('{', "{{").replace('}', "}}");
+    PathBuf::from(escaped).join(path).display().to_string()
+}
+
+fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, String> {
+    let carries = |name| mentions(&written.arguments, name) || mentions(&written.responses, name);
+    if !carries("marker") {
+        return Err("[write] carries no {marker}: put it where the written data will show it".to_owned());
+    }
+    match identity {
+        Identity::Argument(argument) if !written.arguments.contains_key(argument) => {
+            return Err(format!(
+                "identity.at = \"arguments.{argument}\", but write.arguments has no `{argument}`"
+            ));
+        }
+        Identity::Argument(_) if !carries("operation") => {
+            return Err("[identity] names an argument, but [write] carries no {operation}".to_owned());
+        }
+        Identity::Argument(_) | Identity::Natural(_) | Identity::None => {}
+    }
+    for key in written.change.keys() {
+        if !written.arguments.contains_key(key) {
+            return Err(format!(
+                "write.change.{key} changes an argument that write.arguments does not have"
+            ));
+        }
+    }
+    Ok(Write {
+        takes_input: carries("input"),
+        tool: written.tool,
+        arguments: written.arguments,
+        change: written.change,
+        responses: written.responses,
+    })
+}
+
+fn resolve_identity(at: Option<&str>) -> Result<Identity, String> {
+    let Some(at) = at else { return Ok(Identity::None) };
+    match (at.split_once('.'), at.split_once(':')) {
+        _ if at == "none" => Ok(Identity::None),
+        (Some(("arguments", argument)), _) if !argument.is_empty() => Ok(Identity::Argument(argument.to_owned())),
+        (_, Some(("natural", at))) => Ok(Identity::Natural(pointer("identity.at", at)?)),
+        _ => Err(format!(
+            "identity.at = \"{at}\": this version knows `arguments.NAME`, `natural:/JSON/POINTER` and `none`"
+        )),
+    }
+}
+
+fn resolve_contract(written: ContractWritten, refusal: &RefusalAt) -> Result<Contract, String> {
+    let preset = written.preset.unwrap_or_default();
+    let conflict = match (written.conflict, preset) {
+        (Some(conflict), _) => Some(resolve_conflict(conflict)?),
+        (None, Preset::Guarded) => Some(Conflict {
+            at: refusal.clone(),
+            is: Value::from(GUARDED_CONFLICT),
+        }),
+        (None, Preset::AtMostOnce | Preset::None) => None,
+    };
+    Ok(Contract {
+        preset,
+        claimed_in: written.claimed_in,
+        conflict,
+    })
+}
+
+fn resolve_conflict(written: ConflictWritten) -> Result<Conflict, String> {
+    if written.error.is_none() && written.tool_error.is_none() {
+        return Err("contract.conflict needs `error` or `tool_error`: a JSON pointer to the reason".to_owned());
+    }
+    Ok(Conflict {
+        at: RefusalAt {
+            error: pointer_if("contract.conflict.error", written.error.as_deref())?,
+            tool_error: pointer_if("contract.conflict.tool_error", written.tool_error.as_deref())?,
+        },
+        is: written.is,
+    })
+}
+
+fn pointer_if(key: &str, text: Option<&str>) -> Result<Option<String>, String> {
+    text.map(|text| pointer(key, text)).transpose()
+}
+
+/// A JSON pointer (RFC 6901) is empty or begins with a slash.
+fn pointer(key: &str, text: &str) -> Result<String, String> {
+    if text.is_empty() || text.starts_with('/') {
+        return Ok(text.to_owned());
+    }
+    Err(format!("{key} = \"{text}\" is no JSON pointer: it must begin with `/`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROFILE: &str = include_str!("../../targets/reference-server.toml");
+
+    fn parse_text(text: &str) -> Result<Target, DocumentError> {
+        parse("target.toml", text, TargetSource::BuiltIn, Path::new("/profiles"))
+    }
+
+    fn refused(from: &str, to: &str) -> String {
+        assert!(PROFILE.contains(from), "{from}");
+        let text = PROFILE.replacen(from, to, 1);
+        parse_text(&text).expect_err("wrong on purpose").to_string()
+    }
+
+    #[test]
+    fn the_built_in_profile_offers_every_surface() {
+        let target = parse_text(PROFILE).expect("the built-in profile is right");
+        for surface in crate::case::Surface::ALL {
+            assert!(target.has(surface), "{}", surface.name());
+        }
+    }
+
+    #[test]
+    fn errors_name_the_place_and_the_next_step() {
+        let cases = [
+            (
+                "[identity]",
+                "[identty]",
+                "unknown key `identty`; did you mean `identity`?",
+            ),
+            ("\"sqlite\"", "\"postgres\"", "unknown value `postgres`"),
+            (
+                "format = 1",
+                "format = 2",
+                "format 2 is not one this harness reads (it reads 1)",
+            ),
+            ("random:32", "random:3", "3 random bytes: take 16 to 1024"),
+            ("\"{marker}\"", "\"x\"", "[write] carries no {marker}"),
+            (
+                "arguments.operation_id",
+                "arguments.key",
+                "write.arguments has no `key`",
+            ),
+            (
+                "\"/structuredContent\"\nreplayed",
+                "\"structuredContent\"\nreplayed",
+                "is no JSON pointer",
+            ),
+            (
+                "tool      = \"create_issue\"",
+                "tool = 3",
+                "invalid type: integer `3`, expected a string",
+            ),
+        ];
+        for (from, to, message) in cases {
+            let error = refused(from, to);
+            assert!(error.contains(message), "{error}");
+            assert!(error.starts_with("target.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn relative_paths_mean_the_folder_of_the_profile() {
+        let text = PROFILE.replacen("path = \"{data}/store.sqlite3\"", "path = \"store.sqlite3\"", 1);
+        let target = parse_text(&text).expect("a relative path");
+        assert_eq!(
+            target.store.map(|store| store.path).as_deref(),
+            Some("/profiles/store.sqlite3")
+        );
+    }
+}

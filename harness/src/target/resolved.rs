@@ -1,0 +1,196 @@
+//! The target as resolved: what everything after the command line works on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::contract::Contract;
+use crate::case::Surface;
+
+/// A server under test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The name that the profile gives it.
+    pub name: String,
+    /// Where the description came from.
+    pub source: TargetSource,
+    /// How it is started.
+    pub launch: Launch,
+    /// Where it keeps what it writes.
+    pub store: Option<Store>,
+    /// Its write.
+    pub write: Option<Write>,
+    /// Where the operation identity travels.
+    pub identity: Identity,
+    /// What it promises.
+    pub contract: Contract,
+    /// How its replies are read.
+    pub replies: Replies,
+    /// Its status tool.
+    pub status: Option<Status>,
+    /// The query that counts effects by marker.
+    pub read_effects: Option<String>,
+    /// The query that counts operation rows.
+    pub read_ledger: Option<String>,
+    /// How time is moved under it.
+    pub clock: Clock,
+    /// The environment variable that names a failpoint.
+    pub failpoints_env: Option<String>,
+    /// The environment variable that names a planted defect.
+    pub defects_env: Option<String>,
+}
+
+/// Where the description of a target came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetSource {
+    /// The reference server that this binary carries.
+    BuiltIn,
+    /// A profile.
+    Profile(PathBuf),
+    /// A command line alone.
+    Command,
+}
+
+/// How a server is started. Strings are templates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Variables beside the fixed list of what is passed on.
+    pub env: BTreeMap<String, String>,
+    /// Variables whose values appear in no file.
+    pub secrets: BTreeMap<String, SecretSource>,
+    /// Files and folders whose digest says what was tested.
+    pub artifact: Vec<String>,
+    /// The working directory; the case's data folder where it is absent.
+    pub cwd: Option<String>,
+}
+
+/// Where a secret comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// So many random bytes, as lower-case hex, made for the run.
+    Random(usize),
+    /// A variable of the caller's environment.
+    Env(String),
+}
+
+/// Where a server keeps what it writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    /// What kind of store it is.
+    pub kind: StoreKind,
+    /// Its path; a template.
+    pub path: String,
+    /// An SQL script that makes a new store before the first start.
+    pub seed: Option<PathBuf>,
+}
+
+/// The kinds of stores that read-back knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoreKind {
+    /// A SQLite database file.
+    Sqlite,
+}
+
+/// One effectful tool call. Values are templates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Write {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// What to replace in the arguments for changed data.
+    pub change: Map<String, Value>,
+    /// Answers to the server's input requests, by key; empty for a write of one round.
+    pub responses: Map<String, Value>,
+    /// Whether `{input}` occurs, so that another input changes the data.
+    pub takes_input: bool,
+}
+
+/// Where the operation identity travels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Identity {
+    /// In this argument.
+    Argument(String),
+    /// The server's own natural key, at this JSON pointer of the arguments.
+    Natural(String),
+    /// Nowhere.
+    None,
+}
+
+/// JSON pointers into what a server answers. Pointers start at the JSON-RPC `result` or `error` object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replies {
+    /// The result that replays are compared by.
+    pub result: String,
+    /// Where the server says that it replayed.
+    pub replayed: Option<String>,
+    /// Where the reason of a refusal stands.
+    pub refusal: RefusalAt,
+}
+
+/// Where the reason of a refusal stands, in both styles.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusalAt {
+    /// In a JSON-RPC error object.
+    pub error: Option<String>,
+    /// In a tool result with `isError: true`.
+    pub tool_error: Option<String>,
+}
+
+/// The tool that reports what became of an operation. Values are templates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// JSON pointer of the observation in the result.
+    pub result: String,
+    /// The structured scope that an authoritative observation must have.
+    pub scope: Map<String, Value>,
+}
+
+/// How time is moved under a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// A file with Unix seconds that the server reads; a template.
+    pub file: Option<String>,
+    /// An SQL statement that ages an operation.
+    pub age: Option<String>,
+}
+
+impl Target {
+    /// Whether the target offers a surface.
+    pub fn has(&self, surface: Surface) -> bool {
+        match surface {
+            Surface::Write => self.write.is_some(),
+            Surface::WriteChange => self
+                .write
+                .as_ref()
+                .is_some_and(|write| write.takes_input || !write.change.is_empty()),
+            Surface::Identity => matches!(self.identity, Identity::Argument(_)),
+            Surface::ReadEffects => self.read_effects.is_some() && self.store.is_some(),
+            Surface::ReadLedger => self.read_ledger.is_some() && self.store.is_some(),
+            Surface::Status => self.status.is_some(),
+            Surface::RepliesReplayed => self.replies.replayed.is_some(),
+            Surface::RepliesConflict => self.contract.conflict.is_some(),
+        }
+    }
+
+    /// One line for people: name, source, contract.
+    pub fn title(&self) -> String {
+        let source = match &self.source {
+            TargetSource::BuiltIn => "built in".to_owned(),
+            TargetSource::Profile(path) => path.display().to_string(),
+            TargetSource::Command => "command line".to_owned(),
+        };
+        format!("{} ({source}, contract {})", self.name, self.contract.preset.name())
+    }
+}
