@@ -1,0 +1,146 @@
+//! Expected and found, and what a difference means: it depends on whose promise the check is.
+
+use serde_json::Value;
+
+use super::facts::{Facts, Lookup};
+use crate::case::{Basis, Check, Promise};
+use crate::plan::Plan;
+use crate::record::{CheckOutcome, CheckResult, PathFinding};
+
+/// Compares one check with the facts.
+pub(super) fn evaluate(check: &Check, plan: &Plan, facts: &Facts) -> CheckResult {
+    if let Some(reason) = inapplicable(check, plan) {
+        return result(check, CheckOutcome::NotApplicable, Some(reason), None, Vec::new());
+    }
+    let mut comparison = Comparison::default();
+    for (path, expected) in &check.expect {
+        comparison.literal(path, expected, facts);
+    }
+    for (left, right) in &check.same {
+        comparison.pair(left, right, facts);
+    }
+    if let Some(reason) = comparison.unobserved {
+        let say = format!("{}: {reason}", check.say.as_deref().unwrap_or("it could not be observed"));
+        return result(check, CheckOutcome::Inconclusive, Some(say), None, comparison.findings);
+    }
+    if !comparison.findings.is_empty() {
+        return broken(check, plan, comparison.findings);
+    }
+    match comparison.never_sent {
+        Some(path) => {
+            let say = format!("`{path}`: the withheld reply never came, so there is nothing to compare");
+            result(check, CheckOutcome::NotApplicable, Some(say), None, Vec::new())
+        }
+        None => result(check, CheckOutcome::Held, None, None, Vec::new()),
+    }
+}
+
+fn inapplicable(check: &Check, plan: &Plan) -> Option<String> {
+    if let Some(surface) = check.only
+        && !plan.surfaces.contains(&surface)
+    {
+        return Some(format!("the target has no `{}`: {}", surface.name(), surface.advice()));
+    }
+    if check.basis == Basis::Reference && !plan.contract.preset.is_reference() {
+        let preset = plan.contract.preset.name();
+        return Some(format!("a policy of the reference server, which the contract `{preset}` does not promise"));
+    }
+    None
+}
+
+/// What a break means, and whose promise it is.
+fn broken(check: &Check, plan: &Plan, findings: Vec<PathFinding>) -> CheckResult {
+    let contract = &plan.contract;
+    let guarded = contract.preset.is_reference();
+    let outcome = match check.basis {
+        Basis::SpecMust | Basis::Annotation | Basis::Reference => CheckOutcome::Broken,
+        Basis::SpecShould if guarded => CheckOutcome::Broken,
+        Basis::SpecShould => CheckOutcome::Warning,
+        Basis::Contract if contract.preset.promises(check.promise) => CheckOutcome::Broken,
+        Basis::Contract => match check.promise {
+            Promise::Effects | Promise::Conflict => CheckOutcome::Unguarded,
+            Promise::FirstResult | Promise::Discretion => CheckOutcome::Noted,
+        },
+        Basis::Machinery => CheckOutcome::Inconclusive,
+    };
+    let promised = |what: String| match &contract.claimed_in {
+        Some(place) => format!("{what}, claimed in {place}"),
+        None => what,
+    };
+    let whose = match check.basis {
+        Basis::SpecMust | Basis::SpecShould => check.source.as_ref().map(|source| {
+            format!("MCP {}, {}: \"{}\"", source.revision, source.page, source.sentence)
+        }),
+        Basis::Contract if outcome == CheckOutcome::Broken => {
+            Some(promised(format!("the target's contract `{}`", contract.preset.name())))
+        }
+        Basis::Contract => Some(format!("nobody's: the contract `{}` does not promise it", contract.preset.name())),
+        Basis::Annotation => Some("the server's own tool annotation".to_owned()),
+        Basis::Reference => Some(promised("the policy of the reference server (contract `guarded`)".to_owned())),
+        Basis::Machinery => Some("the harness's own machinery".to_owned()),
+    };
+    let say = check.say.clone().unwrap_or_else(|| "it is not as the case expects".to_owned());
+    result(check, outcome, Some(say), whose, findings)
+}
+
+fn result(
+    check: &Check,
+    outcome: CheckOutcome,
+    say: Option<String>,
+    whose: Option<String>,
+    findings: Vec<PathFinding>,
+) -> CheckResult {
+    CheckResult {
+        id: check.id.clone(),
+        basis: check.basis,
+        about: check.about,
+        outcome,
+        say,
+        whose,
+        findings,
+    }
+}
+
+/// What the comparisons of one check found.
+#[derive(Debug, Default)]
+struct Comparison {
+    findings: Vec<PathFinding>,
+    unobserved: Option<String>,
+    never_sent: Option<String>,
+}
+
+impl Comparison {
+    fn literal(&mut self, path: &str, expected: &Value, facts: &Facts) {
+        match facts.look_up(path) {
+            Lookup::Found(found) if found == expected => {}
+            Lookup::Found(found) => self.differs(path, expected.clone(), Some(found.clone())),
+            Lookup::Absent => self.differs(path, expected.clone(), None),
+            Lookup::NeverSent => self.never_sent = Some(path.to_owned()),
+            Lookup::Unobserved(reason) => self.unobserved = Some(reason.to_owned()),
+        }
+    }
+
+    fn pair(&mut self, left: &str, right: &str, facts: &Facts) {
+        match (facts.look_up(left), facts.look_up(right)) {
+            (Lookup::Unobserved(reason), _) | (_, Lookup::Unobserved(reason)) => {
+                self.unobserved = Some(reason.to_owned());
+            }
+            (Lookup::NeverSent, _) => self.never_sent = Some(left.to_owned()),
+            (_, Lookup::NeverSent) => self.never_sent = Some(right.to_owned()),
+            (Lookup::Found(left), Lookup::Found(right)) if left == right => {}
+            (Lookup::Found(found), Lookup::Found(expected)) => {
+                self.differs(left, expected.clone(), Some(found.clone()));
+            }
+            (Lookup::Absent, Lookup::Found(expected)) => self.differs(left, expected.clone(), None),
+            (Lookup::Found(_) | Lookup::Absent, Lookup::Absent) => self.differs(right, Value::from("a result"), None),
+        }
+    }
+
+    fn differs(&mut self, path: &str, expected: Value, found: Option<Value>) {
+        self.findings.push(PathFinding {
+            path: path.to_owned(),
+            expected,
+            found,
+        });
+    }
+}

@@ -1,0 +1,349 @@
+//! The record as a tree of facts: what checks name by path, such as `end.effects.A` or `attempt.withheld.result`.
+//!
+//! Not observed is not zero: a fact that could not be observed is remembered with the reason, and a check that asks for
+//! it comes out inconclusive.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::reply::{self, Reply, ReplyKind};
+use super::steps::{Request, StepSlice, requests, steps};
+use crate::case::{From, Step, WriteStep};
+use crate::plan::{Operation, Plan};
+use crate::record::{Body, Observation, ReadFrom, Reading, ReadingOutcome, Record};
+use crate::recovery::{self, Attempt};
+
+/// A text of an earlier result must be so long, and hold a digit, to count as disclosed: `applied` alone is no secret.
+const DISCLOSED_CHARS_MIN: usize = 6;
+
+/// The facts of one record.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Facts {
+    /// By step name, label or process.
+    pub(super) tree: Map<String, Value>,
+    /// Paths of facts that could not be observed, and why.
+    unobserved: BTreeMap<String, String>,
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Lookup<'a> {
+    /// A fact.
+    Found(&'a Value),
+    /// It could not be observed.
+    Unobserved(&'a str),
+    /// It belongs to a withheld reply that never came.
+    NeverSent,
+    /// Nothing of the kind is in the record.
+    Absent,
+}
+
+impl Facts {
+    /// Folds a record into its facts.
+    pub(super) fn of(plan: &Plan, record: &Record) -> Self {
+        let mut facts = Self::default();
+        let slices = steps(plan, record);
+        let mut history = History::default();
+        for slice in &slices {
+            match slice.step {
+                Step::Start { process } => facts.process(process, plan, record),
+                Step::Stop { .. } | Step::Kill { .. } => {}
+                Step::Observe { label, .. } => {
+                    if let Some(observation) = record.observations.get(label) {
+                        facts.observation(plan, observation, &history);
+                        history.observed(observation);
+                    }
+                }
+                Step::Write(write) => facts.write(plan, slice, write, &mut history),
+                Step::Status { operation, name, .. } => facts.status(plan, slice, operation, name),
+            }
+        }
+        facts
+    }
+
+    /// Follows a path, its parts separated by dots.
+    pub(super) fn look_up(&self, path: &str) -> Lookup<'_> {
+        let mut parts = path.split('.');
+        let mut found = parts.next().and_then(|root| self.tree.get(root));
+        for part in parts {
+            found = found.and_then(|value| value.get(part));
+        }
+        if let Some(value) = found {
+            return Lookup::Found(value);
+        }
+        if let Some(reason) = self.unobserved.get(path) {
+            return Lookup::Unobserved(reason);
+        }
+        if path.split('.').any(|part| part == "withheld") {
+            return Lookup::NeverSent;
+        }
+        Lookup::Absent
+    }
+
+    fn process(&mut self, process: &str, plan: &Plan, record: &Record) {
+        let of_process = |event: &&crate::record::Event| event.process.as_deref() == Some(process);
+        let events: Vec<_> = record.events.iter().filter(of_process).cloned().collect();
+        let call = plan.operations.values().find_map(|operation| operation.write.as_ref());
+        let status = plan.operations.values().find_map(|operation| operation.status.as_ref());
+        let mut facts = Map::new();
+        facts.insert("writes".into(), call.map_or(0, |call| requests(&events, &call.tool).len()).into());
+        facts.insert("statuses".into(), status.map_or(0, |call| requests(&events, &call.tool).len()).into());
+        for event in &events {
+            if let Body::ProcessEnded { code, signal, survivors } = &event.body {
+                facts.insert("survivors".into(), (*survivors).into());
+                facts.insert("code".into(), json!(code));
+                facts.insert("signal".into(), json!(signal));
+            }
+        }
+        self.tree.insert(process.to_owned(), facts.into());
+    }
+
+    fn observation(&mut self, plan: &Plan, observation: &Observation, history: &History<'_>) {
+        let label = &observation.label;
+        let mut facts = Map::new();
+        for (name, seen) in &observation.operations {
+            let effects = seen.doctored.as_ref().map(|doctored| doctored.count).or(seen.effects.count());
+            self.count(&mut facts, label, "effects", name, effects, seen.effects.problem());
+            if let Some(ledger) = &seen.ledger {
+                self.count(&mut facts, label, "ledger", name, ledger.count(), ledger.problem());
+            }
+            insert(&mut facts, "rows", name, json!(rows(&seen.effects)));
+            if seen.doctored.is_some() {
+                insert(&mut facts, "doctored", name, true.into());
+            }
+            let Some(operation) = plan.operations.get(name).filter(|_| history.changed.contains_key(name)) else {
+                continue;
+            };
+            match new_data(operation, &rows(&seen.effects), history.rows_before_change(name)) {
+                Some(count) => insert(&mut facts, "new_data", name, count.into()),
+                None => self.not_observed(
+                    format!("{label}.new_data.{name}"),
+                    "no observation saw the first write before the changed one was sent, so the rows cannot be told apart",
+                ),
+            }
+        }
+        if let ReadFrom::Frozen { problem: Some(problem), .. } = &observation.read {
+            facts.insert("problem".into(), problem.clone().into());
+        }
+        self.tree.insert(label.clone(), facts.into());
+    }
+
+    fn count(
+        &mut self,
+        facts: &mut Map<String, Value>,
+        label: &str,
+        kind: &str,
+        operation: &str,
+        count: Option<usize>,
+        problem: Option<&str>,
+    ) {
+        match count {
+            Some(count) => insert(facts, kind, operation, count.into()),
+            None => self.not_observed(format!("{label}.{kind}.{operation}"), problem.unwrap_or("it could not be read")),
+        }
+    }
+
+    fn not_observed(&mut self, path: String, reason: &str) {
+        self.unobserved.insert(path, reason.to_owned());
+    }
+
+    fn write<'a>(&mut self, plan: &'a Plan, slice: &StepSlice<'a>, write: &'a WriteStep, history: &mut History<'a>) {
+        let Some(call) = plan.operations.get(&write.operation).and_then(|operation| operation.write.as_ref()) else {
+            return;
+        };
+        let sent = slice.requests(&call.tool);
+        let replies: Vec<Reply<'_>> = sent.iter().filter_map(|&request| slice.reply(request, false)).collect();
+        let asked = replies.iter().any(|reply| matches!(reply.kind(), ReplyKind::InputRequired(_)));
+        let mut facts = Map::new();
+        facts.insert("rounds".into(), sent.len().into());
+        facts.insert("input_required".into(), asked.into());
+        if let Some(&last) = sent.last() {
+            let delivered = slice.reply(last, false);
+            let withheld = slice.reply(last, true);
+            let bytes = slice.delivered_bytes_after(last.seq);
+            facts.insert("last_round".into(), json!({"seq": last.seq, "delivered_bytes": bytes}));
+            facts.insert("outcome".into(), delivered.map_or("unknown", Reply::outcome).into());
+            if let Some(reply) = delivered {
+                let earlier = history.results(&write.operation);
+                facts.insert("disclosed".into(), json!(disclosed(reply, last, earlier)));
+                describe(&mut facts, reply, plan);
+            }
+            if let Some(reply) = withheld {
+                let mut inside = Map::new();
+                inside.insert("outcome".into(), reply.outcome().into());
+                describe(&mut inside, reply, plan);
+                facts.insert("withheld".into(), inside.into());
+            }
+            if write.from == From::Repeat
+                && !write.changed
+                && let Some(before) = history.last_request.get(write.operation.as_str())
+            {
+                facts.insert("repeats_exactly".into(), repeats_exactly(before.payload, last.payload).into());
+            }
+            history.sent(write, last, delivered.or(withheld));
+        }
+        self.tree.insert(write.name.clone(), facts.into());
+    }
+
+    fn status(&mut self, plan: &Plan, slice: &StepSlice<'_>, operation: &str, name: &str) {
+        let Some(planned) = plan.operations.get(operation) else { return };
+        let Some(call) = &planned.status else { return };
+        let mut facts = Map::new();
+        let request = slice.requests(&call.tool).pop();
+        let reply = request.and_then(|request| slice.reply(request, false));
+        facts.insert("outcome".into(), reply.map_or("unknown", Reply::outcome).into());
+        if let Some(ReplyKind::Result(result)) = reply.map(Reply::kind)
+            && let Some(observation) = result.pointer(&call.result)
+        {
+            let attempt = Attempt {
+                operation: &planned.identity,
+                scope: &call.scope,
+            };
+            let action = recovery::conclude(&attempt, observation);
+            self.conclude(name, &action);
+            if let Some(members) = observation.as_object() {
+                for (key, value) in members {
+                    facts.entry(key).or_insert_with(|| value.clone());
+                }
+            }
+            if let Some(stored) = observation.get("result").filter(|stored| stored.is_object()) {
+                facts.insert("stored_result".into(), reply::without_replayed(stored.clone(), &plan.replies));
+            }
+        }
+        self.tree.insert(name.to_owned(), facts.into());
+    }
+
+    fn conclude(&mut self, name: &str, action: &recovery::Action<'_>) {
+        let recovery = self.tree.entry("recovery").or_insert_with(|| json!({}));
+        recovery["after"][name] = action.name().into();
+        if let recovery::Action::Stop { reason } = action {
+            recovery["because"][name] = reason.clone().into();
+        }
+    }
+}
+
+/// What the steps before have sent, got and seen.
+#[derive(Debug, Default)]
+struct History<'a> {
+    last_request: BTreeMap<&'a str, Request<'a>>,
+    replies: BTreeMap<&'a str, Vec<Reply<'a>>>,
+    /// Rows that the last observation saw, by operation.
+    rows: BTreeMap<String, Vec<Value>>,
+    /// Rows as they were seen before the operation was sent with changed data.
+    changed: BTreeMap<String, Option<Vec<Value>>>,
+}
+
+impl<'a> History<'a> {
+    fn sent(&mut self, write: &'a WriteStep, last: Request<'a>, reply: Option<Reply<'a>>) {
+        if write.changed {
+            let seen = self.rows.get(&write.operation).filter(|rows| !rows.is_empty()).cloned();
+            self.changed.entry(write.operation.clone()).or_insert(seen);
+        } else {
+            self.last_request.insert(&write.operation, last);
+        }
+        self.replies.entry(&write.operation).or_default().extend(reply);
+    }
+
+    fn observed(&mut self, observation: &Observation) {
+        for (name, seen) in &observation.operations {
+            self.rows.insert(name.clone(), rows(&seen.effects));
+        }
+    }
+
+    fn results(&self, operation: &str) -> &[Reply<'a>] {
+        self.replies.get(operation).map_or(&[], Vec::as_slice)
+    }
+
+    fn rows_before_change(&self, operation: &str) -> Option<&[Value]> {
+        self.changed.get(operation)?.as_deref()
+    }
+}
+
+fn insert(facts: &mut Map<String, Value>, kind: &str, operation: &str, value: Value) {
+    let kind = facts.entry(kind).or_insert_with(|| json!({}));
+    kind[operation] = value;
+}
+
+fn describe(facts: &mut Map<String, Value>, reply: Reply<'_>, plan: &Plan) {
+    let found = [
+        ("result", reply.comparable(&plan.replies)),
+        ("replayed", reply.replayed(&plan.replies).cloned()),
+        ("refusal", reply.refusal(&plan.replies, &plan.contract)),
+    ];
+    for (key, value) in found {
+        if let Some(value) = value {
+            facts.insert(key.to_owned(), value);
+        }
+    }
+}
+
+/// The rows of a reading as objects, column by column.
+pub(super) fn rows(reading: &Reading) -> Vec<Value> {
+    let ReadingOutcome::Rows(rows) = &reading.outcome else { return Vec::new() };
+    let object = |row: &Vec<Value>| {
+        let members = rows.columns.iter().cloned().zip(row.iter().cloned());
+        Value::Object(members.collect())
+    };
+    rows.rows.iter().map(object).collect()
+}
+
+/// How many rows hold changed data: told by the changed input where it is written, else by comparison with the rows
+/// that were there before.
+fn new_data(operation: &Operation, rows: &[Value], before: Option<&[Value]>) -> Option<usize> {
+    if operation.input_is_written {
+        let holds = |row: &&Value| row.to_string().contains(&operation.changed_input);
+        return Some(rows.iter().filter(holds).count());
+    }
+    let before = before?;
+    Some(rows.iter().filter(|row| !before.contains(row)).count())
+}
+
+/// Whether two requests are equal except for their ids, which must differ.
+fn repeats_exactly(before: &Value, again: &Value) -> bool {
+    let without_id = |request: &Value| {
+        let mut request = request.clone();
+        if let Some(members) = request.as_object_mut() {
+            members.remove("id");
+        }
+        request
+    };
+    before.get("id") != again.get("id") && without_id(before) == without_id(again)
+}
+
+/// Texts and large numbers of earlier results that a reply repeats although its own request did not hold them.
+fn disclosed(reply: Reply<'_>, request: Request<'_>, earlier: &[Reply<'_>]) -> Vec<String> {
+    let told = reply.frame().to_string();
+    let known = request.payload.to_string();
+    let mut secrets = Vec::new();
+    for reply in earlier {
+        if let ReplyKind::Result(result) = reply.kind() {
+            leaves(result, &mut secrets);
+        }
+    }
+    secrets.retain(|secret| told.contains(secret.as_str()) && !known.contains(secret.as_str()));
+    secrets.sort();
+    secrets.dedup();
+    secrets
+}
+
+fn leaves(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, found)),
+        Value::Object(members) => members.values().for_each(|member| leaves(member, found)),
+        Value::String(text) => {
+            // A text block often is JSON itself: what counts is what stands inside.
+            match serde_json::from_str::<Value>(text) {
+                Ok(inside) if inside.is_object() || inside.is_array() => leaves(&inside, found),
+                _ if telling(text) => found.push(text.clone()),
+                _ => {}
+            }
+        }
+        Value::Number(number) if telling(&number.to_string()) => found.push(number.to_string()),
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
+}
+
+fn telling(text: &str) -> bool {
+    text.chars().count() >= DISCLOSED_CHARS_MIN && text.chars().any(|c| c.is_ascii_digit())
+}

@@ -1,0 +1,24 @@
+//! The judge: `judge(case, record) -> verdict`, a pure function of what is on disk.
+//!
+//! No clock, no process, no environment, no network, no log. That is why `harness verify` reaches the same verdict
+//! later, elsewhere, with no server.
+//!
+//! - [`reply`]: what one frame of a server means, read through the profile's pointers.
+//! - [`steps`]: the record, cut into steps.
+//! - [`facts`]: the record as a tree of facts that checks name by path.
+//! - [`rows`]: which frames can have made which row.
+//! - [`checks`]: expected and found, and what a difference means.
+//! - [`verdict`]: from checks to one of the five verdicts.
+
+mod checks;
+mod facts;
+mod reply;
+mod rows;
+mod steps;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use reply::{Reply, ReplyKind};
+pub use verdict::{JUDGE_VERSION, gate_by_controls, judge};

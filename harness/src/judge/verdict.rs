@@ -1,0 +1,131 @@
+//! From checks to one of the five verdicts.
+
+use super::checks;
+use super::facts::Facts;
+use super::rows;
+use super::steps::outcome;
+use crate::case::Case;
+use crate::record::{
+    Body, CaseVerdict, CheckOutcome, CheckResult, Outcome, Record, VERDICT_FORMAT, Verdict,
+};
+
+/// The version of the judge: goes up when the same record can get another verdict.
+pub const JUDGE_VERSION: u32 = 1;
+
+/// Judges one case by its record alone.
+pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
+    let mut verdict = CaseVerdict {
+        format: VERDICT_FORMAT,
+        judge: JUDGE_VERSION,
+        case: case.id.clone(),
+        revision: case.revision,
+        verdict: Verdict::Inconclusive,
+        reason: None,
+        checks: Vec::new(),
+        notes: Vec::new(),
+        rows: Vec::new(),
+        facts: serde_json::Map::new(),
+    };
+    let Some(plan) = record.plan() else {
+        verdict.reason = Some("the record is empty: the run was cut off before the case began".to_owned());
+        return verdict;
+    };
+    if plan.case != case.id || plan.digest != case.digest {
+        verdict.reason = Some("the record was made with another case or revision than the one it is judged by".to_owned());
+        return verdict;
+    }
+    let missing = plan.missing(case);
+    if !missing.is_empty() {
+        let names: Vec<String> = missing
+            .iter()
+            .map(|surface| format!("`{}` ({})", surface.name(), surface.advice()))
+            .collect();
+        verdict.verdict = Verdict::Unsupported;
+        verdict.reason = Some(format!("the target lacks {}", names.join(" and ")));
+        return verdict;
+    }
+    let facts = Facts::of(plan, record);
+    verdict.rows = rows::origins(plan, record);
+    verdict.checks = case.checks.iter().map(|check| checks::evaluate(check, plan, &facts)).collect();
+    verdict.notes = notes(&verdict.checks);
+    verdict.facts = facts.tree;
+    let (word, reason) = conclude(&verdict.checks, cut_short(record));
+    verdict.verdict = word;
+    verdict.reason = reason;
+    verdict
+}
+
+/// Nothing that counts effects is believed before its controls have passed in the same run.
+pub fn gate_by_controls(mut verdict: CaseVerdict, case: &Case, controls: &[CaseVerdict]) -> CaseVerdict {
+    if verdict.verdict == Verdict::Unsupported {
+        return verdict;
+    }
+    for id in &case.controls {
+        let control = controls.iter().find(|control| control.case == *id);
+        let trouble = match control {
+            Some(control) if control.verdict == Verdict::Pass => continue,
+            Some(control) => control.reason.clone().unwrap_or_else(|| control.verdict.name().to_owned()),
+            None => "it was not run".to_owned(),
+        };
+        verdict.verdict = Verdict::Inconclusive;
+        verdict.reason = Some(format!("the control `{id}` did not pass: {trouble}"));
+        break;
+    }
+    verdict
+}
+
+/// Why the case did not come to its end, where it did not.
+fn cut_short(record: &Record) -> Option<String> {
+    match outcome(record) {
+        Some(Outcome::Finished) => None,
+        Some(Outcome::Unsupported) => Some("the case was skipped, although the target has what it needs".to_owned()),
+        Some(Outcome::Stopped { reason }) => Some(reason.clone()),
+        Some(Outcome::Interrupted) => Some("the run was interrupted".to_owned()),
+        None => Some("the record ends in the middle: the run was cut off".to_owned()),
+    }
+    .or_else(|| missed(record))
+}
+
+fn missed(record: &Record) -> Option<String> {
+    record.events.iter().find_map(|event| {
+        let Body::FaultMissed { reason } = &event.body else { return None };
+        Some(format!("the fault missed its moment: {reason}"))
+    })
+}
+
+fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Option<String>) {
+    if cut_short.is_some() {
+        return (Verdict::Inconclusive, cut_short);
+    }
+    let first = |outcome: CheckOutcome| {
+        let with = || checks.iter().filter(move |check| check.outcome == outcome);
+        // What the case is about is the reason, before what merely came with it.
+        with().find(|check| check.about).or_else(|| with().next())
+    };
+    let verdicts = [
+        (CheckOutcome::Inconclusive, Verdict::Inconclusive),
+        (CheckOutcome::Broken, Verdict::Fail),
+        (CheckOutcome::Unguarded, Verdict::Unguarded),
+    ];
+    for (outcome, verdict) in verdicts {
+        if let Some(check) = first(outcome) {
+            let say = check.say.clone().unwrap_or_default();
+            return (verdict, Some(format!("{}: {say}", check.id)));
+        }
+    }
+    let about_held = checks.iter().any(|check| check.about && check.outcome == CheckOutcome::Held);
+    if !about_held {
+        let reason = "no check that the case is about applies to this target, so nothing was tested".to_owned();
+        return (Verdict::Inconclusive, Some(reason));
+    }
+    (Verdict::Pass, None)
+}
+
+fn notes(checks: &[CheckResult]) -> Vec<String> {
+    let noted = |check: &&CheckResult| matches!(check.outcome, CheckOutcome::Noted | CheckOutcome::NotApplicable);
+    checks
+        .iter()
+        .filter(noted)
+        .filter_map(|check| Some(format!("{}: {}", check.id, check.say.as_deref()?)))
+        .collect()
+}

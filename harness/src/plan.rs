@@ -1,0 +1,283 @@
+//! target + case + seed → plan: a value that says everything a case will send, before anything is started.
+//!
+//! Pure. The plan is the first event of a record, so that the judge needs neither profile nor environment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::case::{Bounds, Case, Step, Surface};
+use crate::digest;
+use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, Values};
+
+/// Whom the server takes the caller for.
+pub const PRINCIPAL: &str = "alice";
+
+/// What a run adds to everything it names: the same seed on a store that persists must not collide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Naming {
+    /// Where identities and markers come from; `--seed` repeats it.
+    pub seed: u64,
+    /// Fresh for each run.
+    pub nonce: String,
+}
+
+impl Naming {
+    /// A name made of seed, nonce and the given words: 12 hexadecimal digits.
+    fn name(&self, words: &[&str]) -> String {
+        let text = format!("{}\n{}\n{}", self.seed, self.nonce, words.join("\n"));
+        digest::sha256_hex(text.as_bytes())[..12].to_owned()
+    }
+}
+
+/// Everything that one case will do on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The case.
+    pub case: String,
+    /// Its revision.
+    pub revision: u32,
+    /// SHA-256 of its file.
+    pub digest: String,
+    /// The target's name.
+    pub target: String,
+    /// The surfaces that the target offers.
+    pub surfaces: BTreeSet<Surface>,
+    /// What the target promises.
+    pub contract: Contract,
+    /// How its replies are read.
+    pub replies: Replies,
+    /// Where its identity travels.
+    pub identity: Identity,
+    /// Where the names come from.
+    pub naming: Naming,
+    /// Every wait, by name.
+    pub bounds: Bounds,
+    /// The operations, filled in.
+    pub operations: BTreeMap<String, Operation>,
+    /// The steps, without those for which a surface is missing.
+    pub steps: Vec<Step>,
+}
+
+/// One logical write, filled in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// The operation identity that retries reuse.
+    pub identity: String,
+    /// The text by which read-back finds the written data.
+    pub marker: String,
+    /// The input, and what it becomes where a step changes it.
+    pub input: String,
+    /// The changed input.
+    pub changed_input: String,
+    /// Whether the changed input shows in the written data, so that a row can be told by it.
+    pub input_is_written: bool,
+    /// The write; absent where the target has none.
+    pub write: Option<Call>,
+    /// The same write with changed data, where it can be changed.
+    pub changed: Option<Call>,
+    /// The status call, where the target has one.
+    pub status: Option<StatusCall>,
+}
+
+/// One tool call and the answers to what the server asks meanwhile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// Answers to input requests, by key.
+    pub responses: Map<String, Value>,
+}
+
+/// A status call and how its answer is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatusCall {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// JSON pointer of the observation in the result.
+    pub result: String,
+    /// The scope that an authoritative observation must have.
+    pub scope: Map<String, Value>,
+}
+
+impl Plan {
+    /// What the case needs and the target lacks, in the order of the case.
+    pub fn missing(&self, case: &Case) -> Vec<Surface> {
+        let needs = case.needs.iter().copied();
+        needs.filter(|surface| !self.surfaces.contains(surface)).collect()
+    }
+
+    /// The marker that an operation's data carries.
+    pub fn marker(&self, operation: &str) -> Option<&str> {
+        self.operations.get(operation).map(|operation| operation.marker.as_str())
+    }
+}
+
+/// Plans one case on one target.
+pub fn plan(target: &Target, case: &Case, naming: &Naming) -> Result<Plan, PlaceholderError> {
+    let surfaces: BTreeSet<Surface> = Surface::ALL.into_iter().filter(|&surface| target.has(surface)).collect();
+    let mut operations = BTreeMap::new();
+    for (name, marked_as) in &case.operations {
+        operations.insert(name.clone(), operation(target, case, naming, name, marked_as)?);
+    }
+    let wanted = |step: &&Step| match step {
+        Step::Status { only: Some(surface), .. } => surfaces.contains(surface),
+        Step::Start { .. }
+        | Step::Stop { .. }
+        | Step::Kill { .. }
+        | Step::Observe { .. }
+        | Step::Write(_)
+        | Step::Status { only: None, .. } => true,
+    };
+    Ok(Plan {
+        case: case.id.clone(),
+        revision: case.revision,
+        digest: case.digest.clone(),
+        target: target.name.clone(),
+        contract: target.contract.clone(),
+        replies: target.replies.clone(),
+        identity: target.identity.clone(),
+        naming: naming.clone(),
+        bounds: case.bounds,
+        operations,
+        steps: case.steps.iter().filter(wanted).cloned().collect(),
+        surfaces,
+    })
+}
+
+fn operation(
+    target: &Target,
+    case: &Case,
+    naming: &Naming,
+    name: &str,
+    marked_as: &str,
+) -> Result<Operation, PlaceholderError> {
+    let identity = format!("op-{}", naming.name(&[&case.id, name, "operation"]));
+    let marker = format!("mk-{}", naming.name(&[&case.id, marked_as, "marker"]));
+    let suffix = naming.name(&[&case.id, marked_as, "input"]);
+    let input = format!("alpha-{suffix}");
+    let changed_input = format!("beta-{suffix}");
+    let values = common_values(naming)
+        .with("operation", &identity)
+        .with("marker", &marker)
+        .with("mode", "atomic");
+    let call = |input: &str, change: bool| -> Result<Option<Call>, PlaceholderError> {
+        let Some(write) = &target.write else { return Ok(None) };
+        let values = values.clone().with("input", input);
+        let mut arguments = values.fill_map(&write.arguments)?;
+        if change {
+            arguments.extend(values.fill_map(&write.change)?);
+        }
+        Ok(Some(Call {
+            tool: write.tool.clone(),
+            arguments,
+            responses: values.fill_map(&write.responses)?,
+        }))
+    };
+    let changed = if target.has(Surface::WriteChange) {
+        call(&changed_input, true)?
+    } else {
+        None
+    };
+    let status = match &target.status {
+        None => None,
+        Some(status) => Some(StatusCall {
+            tool: status.tool.clone(),
+            arguments: values.fill_map(&status.arguments)?,
+            result: status.result.clone(),
+            scope: values.fill_map(&status.scope)?,
+        }),
+    };
+    Ok(Operation {
+        write: call(&input, false)?,
+        changed,
+        status,
+        input_is_written: target.write.as_ref().is_some_and(|write| write.takes_input),
+        identity,
+        marker,
+        input,
+        changed_input,
+    })
+}
+
+/// The placeholders that mean the same everywhere in a run.
+pub fn common_values(naming: &Naming) -> Values {
+    Values::default()
+        .with("run", &naming.nonce)
+        .with("principal", PRINCIPAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Catalogue;
+    use crate::target::{TargetWords, command_only, locate};
+
+    fn naming(nonce: &str) -> Naming {
+        Naming {
+            seed: 7,
+            nonce: nonce.to_owned(),
+        }
+    }
+
+    fn built_in() -> Target {
+        let words = TargetWords {
+            has_built_in: true,
+            ..TargetWords::default()
+        };
+        locate(&words, std::path::Path::new("/nowhere")).expect("the built-in target")
+    }
+
+    fn case(id: &str) -> &'static Case {
+        Catalogue::embedded().get(id).expect("an embedded case")
+    }
+
+    #[test]
+    fn the_same_seed_and_nonce_give_the_same_plan_and_another_nonce_other_names() {
+        let target = built_in();
+        let first = plan(&target, case("lost-reply"), &naming("n1")).expect("a plan");
+        assert_eq!(plan(&target, case("lost-reply"), &naming("n1")), Ok(first.clone()));
+        let other = plan(&target, case("lost-reply"), &naming("n2")).expect("a plan");
+        assert_ne!(first.operations["A"].identity, other.operations["A"].identity);
+        assert_ne!(first.operations["A"].marker, other.operations["A"].marker);
+    }
+
+    #[test]
+    fn two_operations_share_a_marker_where_the_case_says_so() {
+        let plan = plan(&built_in(), case("sees-duplicates"), &naming("n1")).expect("a plan");
+        assert_eq!(plan.marker("A"), plan.marker("B"));
+        assert_ne!(plan.operations["A"].identity, plan.operations["B"].identity);
+    }
+
+    #[test]
+    fn a_target_without_a_status_tool_loses_the_step_and_not_the_case() {
+        let mut target = built_in();
+        target.status = None;
+        let plan = plan(&target, case("lost-reply"), &naming("n1")).expect("a plan");
+        assert!(plan.missing(case("lost-reply")).is_empty());
+        assert!(!plan.steps.iter().any(|step| matches!(step, Step::Status { .. })));
+        assert_eq!(plan.missing(case("crash-after-commit")), [Surface::Status]);
+    }
+
+    #[test]
+    fn a_bare_command_lacks_what_every_effect_case_needs() {
+        let target = command_only(vec!["server".to_owned()]);
+        let plan = plan(&target, case("lost-reply"), &naming("n1")).expect("a plan");
+        assert_eq!(plan.missing(case("lost-reply")), [Surface::Write, Surface::ReadEffects]);
+    }
+
+    #[test]
+    fn a_changed_write_differs_in_its_input_and_nowhere_else() {
+        let plan = plan(&built_in(), case("changed-input"), &naming("n1")).expect("a plan");
+        let operation = &plan.operations["A"];
+        let (write, changed) = (operation.write.as_ref(), operation.changed.as_ref());
+        let (write, changed) = (write.expect("a write"), changed.expect("a changed write"));
+        assert_eq!(write.arguments, changed.arguments);
+        assert_ne!(write.responses, changed.responses);
+    }
+}

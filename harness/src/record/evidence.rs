@@ -1,0 +1,480 @@
+//! The evidence folder of a run: its layout, its making, its digests and its inventory.
+//!
+//! ```text
+//! <run>/run.json
+//! <run>/SHA256SUMS                       coreutils format, every other file
+//! <run>/probe/…                          the handshake that decided the era, laid out like a case
+//! <run>/cases/<id>/case.toml             the frozen definition that was run
+//! <run>/cases/<id>/record.jsonl          one event a line
+//! <run>/cases/<id>/observations/<label>.json
+//! <run>/cases/<id>/stores/<label>/…      frozen copies
+//! <run>/cases/<id>/stderr/<process>.log
+//! <run>/cases/<id>/verdict.json
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::digest;
+
+/// The file that says what was run.
+pub const RUN_FILE: &str = "run.json";
+
+/// The file with the digests of all others.
+pub const SUMS_FILE: &str = "SHA256SUMS";
+
+/// The folder under which runs go that were given no folder of their own.
+const RUNS_FOLDER: &str = "evidence/runs";
+
+/// The link to the newest run.
+const LATEST: &str = "latest";
+
+/// How deep and how many files evidence may be, so that an endless tree cannot hold up a reader.
+const DEPTH_MAX: usize = 8;
+const FILES_MAX: usize = 100_000;
+
+/// Why evidence could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// `--evidence DIR` names something that exists.
+    #[error("evidence folder {path} exists already; name a new one (evidence is never overwritten)")]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file or folder could not be made or read.
+    #[error("{act} {path}: {source}")]
+    File {
+        /// What was tried.
+        act: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It has no `run.json`.
+    #[error("{path} is not evidence: it has no {RUN_FILE}; name the folder that `harness run` printed")]
+    NotEvidence {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It is deeper or larger than evidence can be.
+    #[error("{path} is not evidence: it has more than {FILES_MAX} files, or folders deeper than {DEPTH_MAX}")]
+    TooLarge {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl EvidenceError {
+    fn file(act: &'static str, path: &Path, source: std::io::Error) -> Self {
+        Self::File {
+            act,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+}
+
+/// The evidence folder of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    root: PathBuf,
+}
+
+/// The folder of one case inside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseFolder {
+    root: PathBuf,
+}
+
+impl Evidence {
+    /// Makes the folder that the user named; it must not exist.
+    pub fn create_at(path: &Path) -> Result<Self, EvidenceError> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|source| EvidenceError::file("create", parent, source))?;
+        }
+        match fs::create_dir(path) {
+            Ok(()) => Ok(Self { root: path.to_path_buf() }),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(EvidenceError::Exists {
+                path: path.to_path_buf(),
+            }),
+            Err(source) => Err(EvidenceError::file("create", path, source)),
+        }
+    }
+
+    /// Makes a new folder called `name` under `evidence/runs/`, which git is told to ignore, and points `latest` at it.
+    pub fn create_usual(folder: &Path, name: &str) -> Result<Self, EvidenceError> {
+        let runs = folder.join(RUNS_FOLDER);
+        let evidence = Self::create_at(&runs.join(name))?;
+        let ignore = runs.join(".gitignore");
+        if !ignore.exists() {
+            write_whole(&ignore, b"*\n")?;
+        }
+        let latest = runs.join(LATEST);
+        let fresh = runs.join(format!(".{LATEST}-{name}"));
+        // A link cannot be replaced in place: make it beside, and move it over.
+        let linked = std::os::unix::fs::symlink(name, &fresh).and_then(|()| fs::rename(&fresh, &latest));
+        linked.map_err(|source| EvidenceError::file("link", &latest, source))?;
+        Ok(evidence)
+    }
+
+    /// Opens a folder that is there.
+    pub fn open(path: &Path) -> Result<Self, EvidenceError> {
+        if !path.join(RUN_FILE).is_file() {
+            return Err(EvidenceError::NotEvidence {
+                path: path.to_path_buf(),
+            });
+        }
+        Ok(Self { root: path.to_path_buf() })
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of a case; not yet made.
+    pub fn case(&self, id: &str) -> CaseFolder {
+        CaseFolder {
+            root: self.root.join("cases").join(id),
+        }
+    }
+
+    /// The folder of the handshake that decided the era; not yet made.
+    pub fn probe(&self) -> CaseFolder {
+        CaseFolder {
+            root: self.root.join("probe"),
+        }
+    }
+
+    /// Writes a value as pretty JSON, whole or not at all.
+    pub fn write_json(path: &Path, value: &impl Serialize) -> Result<String, EvidenceError> {
+        let mut text = serde_json::to_string_pretty(value).expect("stored formats have string keys only");
+        text.push('\n');
+        write_whole(path, text.as_bytes())?;
+        Ok(digest::sha256_hex(text.as_bytes()))
+    }
+
+    /// `run.json`.
+    pub fn run_file(&self) -> PathBuf {
+        self.root.join(RUN_FILE)
+    }
+
+    /// Writes `SHA256SUMS` over every other file. After this nothing may be added.
+    pub fn seal(&self) -> Result<(), EvidenceError> {
+        let text = sums_text(&self.digests()?);
+        write_whole(&self.root.join(SUMS_FILE), text.as_bytes())
+    }
+
+    /// Compares the folder with its `SHA256SUMS`.
+    pub fn inventory(&self) -> Result<Inventory, EvidenceError> {
+        let path = self.root.join(SUMS_FILE);
+        let listed = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Inventory::unsealed()),
+            Err(source) => return Err(EvidenceError::file("read", &path, source)),
+        };
+        let (strangers, files) = self.walk()?;
+        Ok(compare(&listed, &digests_of(&self.root, &files)?, strangers))
+    }
+
+    fn digests(&self) -> Result<BTreeMap<String, String>, EvidenceError> {
+        let (_, files) = self.walk()?;
+        digests_of(&self.root, &files)
+    }
+
+    /// Every regular file but `SHA256SUMS`, and everything that is neither file nor folder, as relative paths.
+    fn walk(&self) -> Result<(Vec<String>, Vec<String>), EvidenceError> {
+        let mut strangers = Vec::new();
+        let mut files = Vec::new();
+        let mut folders = vec![(self.root.clone(), 0_usize)];
+        while let Some((folder, depth)) = folders.pop() {
+            let entries = fs::read_dir(&folder).map_err(|source| EvidenceError::file("read", &folder, source))?;
+            for entry in entries {
+                let entry = entry.map_err(|source| EvidenceError::file("read", &folder, source))?;
+                let path = entry.path();
+                let kind = entry.file_type();
+                let kind = kind.map_err(|source| EvidenceError::file("read", &path, source))?;
+                let name = relative(&self.root, &path);
+                if kind.is_dir() {
+                    folders.push((path, depth + 1));
+                } else if !kind.is_file() {
+                    strangers.push(name);
+                } else if name != SUMS_FILE {
+                    files.push(name);
+                }
+            }
+            if depth > DEPTH_MAX || files.len() > FILES_MAX {
+                return Err(EvidenceError::TooLarge { path: self.root.clone() });
+            }
+        }
+        Ok((strangers, files))
+    }
+}
+
+impl CaseFolder {
+    /// Makes the folder and its subfolders.
+    pub fn create(&self) -> Result<(), EvidenceError> {
+        for folder in [self.root.clone(), self.root.join("observations"), self.root.join("stderr")] {
+            fs::create_dir_all(&folder).map_err(|source| EvidenceError::file("create", &folder, source))?;
+        }
+        Ok(())
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `case.toml`.
+    pub fn case_file(&self) -> PathBuf {
+        self.root.join("case.toml")
+    }
+
+    /// `record.jsonl`.
+    pub fn record_file(&self) -> PathBuf {
+        self.root.join("record.jsonl")
+    }
+
+    /// `observations/<label>.json`.
+    pub fn observation_file(&self, label: &str) -> PathBuf {
+        self.root.join("observations").join(format!("{label}.json"))
+    }
+
+    /// `stores/<label>`, the folder of a frozen store.
+    pub fn store_folder(&self, label: &str) -> PathBuf {
+        self.root.join("stores").join(label)
+    }
+
+    /// `stderr/<process>.log`.
+    pub fn stderr_file(&self, process: &str) -> PathBuf {
+        self.root.join("stderr").join(format!("{process}.log"))
+    }
+
+    /// `verdict.json`.
+    pub fn verdict_file(&self) -> PathBuf {
+        self.root.join("verdict.json")
+    }
+}
+
+/// What a folder holds, compared with its `SHA256SUMS`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inventory {
+    /// Whether there is a `SHA256SUMS` at all; without it the run did not come to its end.
+    pub sealed: bool,
+    /// How many files are listed and equal.
+    pub equal: usize,
+    /// What is wrong, by path.
+    pub findings: Vec<Finding>,
+}
+
+impl Inventory {
+    fn unsealed() -> Self {
+        Self::default()
+    }
+}
+
+/// One file that is not as `SHA256SUMS` says.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Finding {
+    /// Listed, and not there.
+    Missing(String),
+    /// There, and not listed.
+    Extra(String),
+    /// There, with other bytes.
+    Changed(String),
+    /// Neither a file nor a folder: a link, a device, a socket.
+    NotAFile(String),
+    /// `SHA256SUMS` itself is not what a harness writes: the line, and why.
+    Sums {
+        /// The line, from 1 on.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(path) => write!(f, "missing: {path}"),
+            Self::Extra(path) => write!(f, "extra: {path}"),
+            Self::Changed(path) => write!(f, "changed: {path}"),
+            Self::NotAFile(path) => write!(f, "not a file: {path}"),
+            Self::Sums { line, reason } => write!(f, "changed: {SUMS_FILE}:{line}: {reason}"),
+        }
+    }
+}
+
+fn compare(listed: &[u8], actual: &BTreeMap<String, String>, strangers: Vec<String>) -> Inventory {
+    let mut findings: BTreeSet<Finding> = strangers.into_iter().map(Finding::NotAFile).collect();
+    let mut expected = BTreeMap::new();
+    for (index, line) in String::from_utf8_lossy(listed).split_terminator('\n').enumerate() {
+        match parse_sum(line) {
+            Ok((sha256, path)) => {
+                expected.insert(path.to_owned(), sha256.to_owned());
+            }
+            Err(reason) => {
+                findings.insert(Finding::Sums {
+                    line: index + 1,
+                    reason: reason.to_owned(),
+                });
+            }
+        }
+    }
+    for path in expected.keys().chain(actual.keys()) {
+        match (expected.get(path), actual.get(path)) {
+            (Some(_), None) => findings.insert(Finding::Missing(path.clone())),
+            (None, Some(_)) => findings.insert(Finding::Extra(path.clone())),
+            (Some(expected), Some(actual)) if expected != actual => findings.insert(Finding::Changed(path.clone())),
+            (Some(_), Some(_)) | (None, None) => false,
+        };
+    }
+    // A change that no line shows: order, doubled lines, a missing or foreign line end.
+    if findings.is_empty() && listed != sums_text(&expected).as_bytes() {
+        findings.insert(Finding::Sums {
+            line: 1,
+            reason: "it lists the right digests in another form than a harness writes".to_owned(),
+        });
+    }
+    Inventory {
+        sealed: true,
+        equal: actual.iter().filter(|(path, sha256)| expected.get(*path) == Some(*sha256)).count(),
+        findings: findings.into_iter().collect(),
+    }
+}
+
+fn parse_sum(line: &str) -> Result<(&str, &str), &'static str> {
+    let (sha256, path) = line.split_once("  ").ok_or("it is not `digest  path`")?;
+    let is_digest = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    if sha256.len() != 64 || !sha256.chars().all(is_digest) {
+        return Err("its digest is not 64 lower-case hexadecimal digits");
+    }
+    if path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == ".." || part.is_empty()) {
+        return Err("its path leads out of the folder");
+    }
+    Ok((sha256, path))
+}
+
+fn sums_text(digests: &BTreeMap<String, String>) -> String {
+    digests.iter().map(|(path, sha256)| format!("{sha256}  {path}\n")).collect()
+}
+
+fn digests_of(root: &Path, files: &[String]) -> Result<BTreeMap<String, String>, EvidenceError> {
+    let mut digests = BTreeMap::new();
+    for name in files {
+        let path = root.join(name);
+        let sha256 = digest::sha256_file(&path).map_err(|source| EvidenceError::file("read", &path, source))?;
+        digests.insert(name.clone(), sha256);
+    }
+    Ok(digests)
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    let inside = path.strip_prefix(root).unwrap_or(path);
+    inside.to_string_lossy().into_owned()
+}
+
+/// Writes beside and moves over, so that a reader sees the old file or the new one, and never a half.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EvidenceError> {
+    let write = |source| EvidenceError::file("write", path, source);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(write)?;
+    file.write_all(bytes).map_err(write)?;
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(permissions).map_err(write)?;
+    file.persist(path).map_err(|error| write(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed() -> (tempfile::TempDir, Evidence) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let evidence = Evidence::create_at(&folder.path().join("run")).expect("a new folder");
+        let case = evidence.case("lost-reply");
+        case.create().expect("the case's folder");
+        fs::write(evidence.run_file(), "{}").expect("write");
+        fs::write(case.record_file(), "one\ntwo\n").expect("write");
+        evidence.seal().expect("seal");
+        (folder, evidence)
+    }
+
+    fn findings(evidence: &Evidence) -> Vec<String> {
+        let inventory = evidence.inventory().expect("an inventory");
+        inventory.findings.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_sealed_folder_is_equal_to_its_sums() {
+        let (_folder, evidence) = sealed();
+        let inventory = evidence.inventory().expect("an inventory");
+        assert!(inventory.sealed && inventory.findings.is_empty());
+        assert_eq!(inventory.equal, 2);
+    }
+
+    #[test]
+    fn missing_extra_changed_and_linked_files_are_found_by_path() {
+        let (_folder, evidence) = sealed();
+        let record = evidence.case("lost-reply").record_file();
+        fs::write(&record, "one\ntwO\n").expect("write");
+        assert_eq!(findings(&evidence), ["changed: cases/lost-reply/record.jsonl"]);
+        fs::remove_file(&record).expect("remove");
+        assert_eq!(findings(&evidence), ["missing: cases/lost-reply/record.jsonl"]);
+        std::os::unix::fs::symlink("/etc/hostname", &record).expect("link");
+        fs::write(evidence.root().join("new"), "").expect("write");
+        let expected = [
+            "missing: cases/lost-reply/record.jsonl",
+            "extra: new",
+            "not a file: cases/lost-reply/record.jsonl",
+        ];
+        assert_eq!(findings(&evidence), expected);
+    }
+
+    /// Every byte of `SHA256SUMS` counts too.
+    #[test]
+    fn one_flipped_bit_anywhere_in_the_sums_is_found() {
+        let (_folder, evidence) = sealed();
+        let path = evidence.root().join(SUMS_FILE);
+        let bytes = fs::read(&path).expect("read");
+        for at in 0..bytes.len() {
+            for bit in [0x01, 0x20, 0x80] {
+                let mut changed = bytes.clone();
+                changed[at] ^= bit;
+                fs::write(&path, &changed).expect("write");
+                assert!(!findings(&evidence).is_empty(), "byte {at}, bit {bit:#x}");
+            }
+        }
+        for changed in [&bytes[..bytes.len() - 1], &[bytes.as_slice(), b"\n"].concat()] {
+            fs::write(&path, changed).expect("write");
+            assert!(!findings(&evidence).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_folder_that_exists_is_refused() {
+        let (folder, evidence) = sealed();
+        let error = Evidence::create_at(evidence.root()).expect_err("it exists");
+        assert!(matches!(error, EvidenceError::Exists { .. }), "{error}");
+        drop(folder);
+    }
+
+    #[test]
+    fn latest_points_at_the_newest_run() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["one", "two"] {
+            Evidence::create_usual(folder.path(), name).expect("a run folder");
+        }
+        let runs = folder.path().join(RUNS_FOLDER);
+        assert_eq!(fs::read_link(runs.join(LATEST)).expect("a link"), Path::new("two"));
+        assert_eq!(fs::read_to_string(runs.join(".gitignore")).expect("an ignore file"), "*\n");
+    }
+}

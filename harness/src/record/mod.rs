@@ -1,0 +1,28 @@
+//! Records: the one event type, its writer and reader, observations, the evidence folder and its digests.
+//!
+//! - [`event`]: what can happen in a case, one line of `record.jsonl` each.
+//! - [`observation`]: what one read-back saw.
+//! - [`recorder`]: the writer, which orders events, and the reader.
+//! - [`run`]: `run.json`.
+//! - [`verdict`]: `verdict.json`.
+//! - [`evidence`]: the folder of a run, and `SHA256SUMS`.
+
+mod event;
+mod evidence;
+mod observation;
+mod recorder;
+mod run;
+mod verdict;
+
+pub use event::{Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX, Transport};
+pub use evidence::{CaseFolder, Evidence, EvidenceError, Finding, Inventory, RUN_FILE, SUMS_FILE};
+pub use observation::{
+    Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome,
+};
+pub use recorder::{Record, RecordError, Recorder};
+pub use run::{
+    ArtifactDigest, CaseSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary, HarnessSummary,
+};
+pub use verdict::{
+    CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict,
+};

@@ -1,0 +1,115 @@
+//! One read-back at a named moment, as it stands in `observations/<label>.json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::When;
+use crate::readback::{Query, Rows};
+
+/// The version of the observation format that this harness writes.
+pub const OBSERVATION_FORMAT: u32 = 1;
+
+/// What one read-back saw, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    /// [`OBSERVATION_FORMAT`].
+    pub format: u32,
+    /// Its name in the case.
+    pub label: String,
+    /// Whether the server could live meanwhile.
+    pub when: When,
+    /// What was read: the living store (our word), or a frozen copy (can be counted again).
+    pub read: ReadFrom,
+    /// By operation.
+    pub operations: BTreeMap<String, OperationSeen>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "kebab-case")]
+pub enum ReadFrom {
+    /// The living store; nothing of it is kept.
+    Live,
+    /// A frozen copy in the evidence.
+    Frozen {
+        /// The folder under the case, `stores/<label>`; absent where no store existed.
+        folder: Option<String>,
+        /// The file in it that the queries read.
+        read_copy: Option<String>,
+        /// What is wrong with the store, where something is.
+        problem: Option<String>,
+    },
+}
+
+/// What was seen of one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationSeen {
+    /// The rows that carry its marker.
+    pub effects: Reading,
+    /// Its rows in the ledger, where the profile says how to read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Reading>,
+    /// The same count on a copy in which the marked rows were doubled, where the case asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doctored: Option<Doctored>,
+}
+
+/// One query and what it returned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// The query with its parameters.
+    pub query: Query,
+    /// What came of it.
+    pub outcome: ReadingOutcome,
+}
+
+/// What came of a query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadingOutcome {
+    /// Rows.
+    Rows(Rows),
+    /// There is no store, or no such table in it yet: no effect. Believed only because the control has seen 1 and 2.
+    Nothing {
+        /// What is missing.
+        missing: String,
+    },
+    /// The store could not be read; nothing is known.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A count on a doctored copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Doctored {
+    /// The tables whose marked rows were doubled.
+    pub tables: Vec<String>,
+    /// How many the same query counts there.
+    pub count: usize,
+}
+
+impl Reading {
+    /// How many rows, where that is known.
+    pub fn count(&self) -> Option<usize> {
+        match &self.outcome {
+            ReadingOutcome::Rows(rows) => Some(rows.rows.len()),
+            ReadingOutcome::Nothing { .. } => Some(0),
+            ReadingOutcome::Unreadable { .. } => None,
+        }
+    }
+
+    /// Why nothing is known, where that is so.
+    pub fn problem(&self) -> Option<&str> {
+        match &self.outcome {
+            ReadingOutcome::Unreadable { reason } => Some(reason),
+            ReadingOutcome::Rows(_) | ReadingOutcome::Nothing { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `run.json`: what was run, where, by whom, on what, and with which verdicts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::verdict::Verdict;
+use crate::plan::Naming;
+use crate::target::{Contract, Identity, Replies, TargetSource};
+
+/// The version of `run.json` that this harness writes.
+pub const RUN_FORMAT: u32 = 1;
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// [`RUN_FORMAT`].
+    pub format: u32,
+    /// Whether it came to its end.
+    pub state: RunState,
+    /// Who ran it.
+    pub harness: HarnessSummary,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// Where.
+    pub host: Host,
+    /// What kind of faults this harness could set here. This version sets them at the stdio boundary only.
+    pub tier: String,
+    /// On what.
+    pub target: TargetSummary,
+    /// What the server said of itself.
+    pub server: Option<ServerSeen>,
+    /// Where identities and markers come from.
+    pub naming: Naming,
+    /// The defect that was planted, where one was.
+    pub defect: Option<String>,
+    /// Ids of all cases that this harness carries.
+    pub catalogue: Vec<String>,
+    /// Ids of the cases asked for.
+    pub requested: Vec<String>,
+    /// Those of them that were named one by one, so that each is a gate.
+    pub named: Vec<String>,
+    /// Ids of the cases run, controls included, in order.
+    pub executed: Vec<String>,
+    /// Why no case was run: the server did not start.
+    pub did_not_start: Option<String>,
+    /// Verdicts by case.
+    pub verdicts: BTreeMap<String, CaseSummary>,
+}
+
+/// Whether a run came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Not yet; also what is found after a crash of the harness.
+    Running,
+    /// All that was to be executed was executed and judged.
+    Finished,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Who ran it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HarnessSummary {
+    /// Version of the harness.
+    pub version: String,
+    /// SHA-256 of its executable.
+    pub sha256: Option<String>,
+    /// The version of the judge.
+    pub judge: u32,
+}
+
+/// Where it was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Operating system.
+    pub os: String,
+    /// Processor architecture.
+    pub arch: String,
+    /// Kernel release, where it is known.
+    pub kernel: Option<String>,
+}
+
+/// The target as resolved; of secrets the names only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSummary {
+    /// Its name.
+    pub name: String,
+    /// Where its description came from.
+    pub source: TargetSource,
+    /// Program and arguments, as templates.
+    pub command: Vec<String>,
+    /// Variables that the profile sets.
+    pub env: BTreeMap<String, String>,
+    /// Names of the variables whose values appear in no file.
+    pub secrets: Vec<String>,
+    /// What it promises.
+    pub contract: Contract,
+    /// How its replies are read.
+    pub replies: Replies,
+    /// Where its identity travels.
+    pub identity: Identity,
+    /// The query that counts effects.
+    pub read_effects: Option<String>,
+    /// The query that counts operation rows.
+    pub read_ledger: Option<String>,
+    /// Digests of what was launched.
+    pub artifacts: Vec<ArtifactDigest>,
+}
+
+/// The digest of one file or folder that was launched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArtifactDigest {
+    /// Its path as it was resolved.
+    pub path: String,
+    /// Its SHA-256; absent where it could not be read.
+    pub sha256: Option<String>,
+}
+
+/// What the server said of itself in the handshake.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSeen {
+    /// `serverInfo.name`.
+    pub name: Option<String>,
+    /// `serverInfo.version`.
+    pub version: Option<String>,
+    /// The protocol revision that was spoken.
+    pub protocol: String,
+}
+
+/// The verdict on one case, in short; `verdict.json` has the rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseSummary {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in one sentence, where it is not a pass.
+    pub reason: Option<String>,
+    /// How long it took, in microseconds.
+    pub micros: u64,
+}

@@ -1,0 +1,140 @@
+//! The verdict on one case, as it stands in `verdict.json`. The judge makes it; reports and `verify` read it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::case::Basis;
+
+/// The version of the verdict format that this harness writes.
+pub const VERDICT_FORMAT: u32 = 1;
+
+/// The five verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Everything that applies holds.
+    Pass,
+    /// A promise is broken.
+    Fail,
+    /// The effect doubled or was lost, and nobody had promised otherwise.
+    Unguarded,
+    /// A surface that the case cannot do without is missing.
+    Unsupported,
+    /// Our machinery, the machine, or the fault's timing: nothing can be said of the target.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The word that people read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Unguarded => "unguarded",
+            Self::Unsupported => "unsupported",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// Everything concluded about one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseVerdict {
+    /// [`VERDICT_FORMAT`].
+    pub format: u32,
+    /// The version of the judge that concluded it.
+    pub judge: u32,
+    /// The case.
+    pub case: String,
+    /// Its revision.
+    pub revision: u32,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in one sentence, where it is not a pass.
+    pub reason: Option<String>,
+    /// Every check, in the order of the case.
+    pub checks: Vec<CheckResult>,
+    /// What is worth knowing and nobody's fault.
+    pub notes: Vec<String>,
+    /// Where each counted row came from.
+    pub rows: Vec<RowOrigin>,
+    /// What the record says, as the checks see it.
+    pub facts: Map<String, Value>,
+}
+
+/// What came of one check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckResult {
+    /// Its name in the case.
+    pub id: String,
+    /// Whose promise it is.
+    pub basis: Basis,
+    /// Whether the case is about it.
+    pub about: bool,
+    /// What came of it.
+    pub outcome: CheckOutcome,
+    /// One sentence for people; present where the check does not hold.
+    pub say: Option<String>,
+    /// Whose promise is broken, and where it is made.
+    pub whose: Option<String>,
+    /// Expected and found, for each path that differs.
+    pub findings: Vec<PathFinding>,
+}
+
+/// What came of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckOutcome {
+    /// It holds.
+    Held,
+    /// It is broken, and somebody promised it.
+    Broken,
+    /// It is broken, an effect doubled or was lost, and nobody promised otherwise.
+    Unguarded,
+    /// It is broken, and only a warning.
+    Warning,
+    /// It is broken, and the specification is silent: a note.
+    Noted,
+    /// It does not apply to this target or this record.
+    NotApplicable,
+    /// It is broken or could not be observed, and that says nothing of the target.
+    Inconclusive,
+}
+
+/// One path of a check that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathFinding {
+    /// The path of the fact.
+    pub path: String,
+    /// What the case expects there.
+    pub expected: Value,
+    /// What the record says; absent where it says nothing.
+    pub found: Option<Value>,
+}
+
+/// One counted row and the frames that can have made it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowOrigin {
+    /// The operation whose marker it carries.
+    pub operation: String,
+    /// Column and value pairs, as the read-back returned them.
+    pub row: Map<String, Value>,
+    /// The observation that saw it first.
+    pub first_seen: String,
+    /// The write requests between that observation and the one before it: step name and `seq` of the frame.
+    pub made_by: Vec<FrameName>,
+}
+
+/// A frame, by the step that sent it and its position in the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameName {
+    /// The step.
+    pub step: String,
+    /// The frame's `seq`.
+    pub seq: u64,
+}
