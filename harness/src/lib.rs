@@ -1,6 +1,21 @@
-//! Conformance and fault-injection test harness for MCP servers.
+//! Conformance and fault-injection test harness for MCP servers: it counts effects, not replies.
+//!
+//! ```text
+//! target + case + seed ──plan──▶ Plan ──drive──▶ Record ──judge──▶ Verdict ──report──▶ console, JSON
+//!                                a value         on disk  pure function               consumers only
+//! ```
+//!
+//! Data goes one way. Record first, judge after: a verdict is a pure function of what is on disk.
 
 pub mod case;
 pub mod digest;
 pub mod document;
+pub mod drive;
+pub mod fault;
+pub mod judge;
+pub mod plan;
+pub mod protocol;
+pub mod readback;
+pub mod record;
+pub mod recovery;
 pub mod target;

@@ -1,0 +1,314 @@
+//! The guard as real processes: whatever is killed, no process and no scratch folder is left.
+//!
+//! A binary of its own: it starts no server itself, so it is no subreaper, and cannot clean up for the guard.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test: a panic is its failure, and it has no `#[test]` by which the lint could tell"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+
+use harness::drive::clock::{self, Clock};
+use harness::drive::guard::{self, Interrupts, Role};
+use harness::drive::process::{Helper, Launch, LaunchSpec, Launched};
+use harness::drive::transport::{Incoming, StdioLimits};
+use libtest_mimic::{Arguments, Trial};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use support::{MARK_VARIABLE, WAIT_MAX, await_gone, await_marked, marked, roles, this_program};
+
+/// What the run of `guarded` and its guard add to the tree.
+const GUARDED_PROCESSES: usize = roles::TREE_PROCESSES + 2;
+
+fn main() -> ExitCode {
+    match roles::role() {
+        Some(role) if role[0] == "guarded" => return guarded(&role[1], Path::new(&role[2])),
+        Some(role) => roles::play(&role),
+        None => return libtest_mimic::run(&Arguments::from_args(), trials()).exit_code(),
+    }
+    ExitCode::SUCCESS
+}
+
+/// A program under guard that starts a server with a tree, says so, and then behaves as asked.
+fn guarded(behaviour: &str, folder: &Path) -> ExitCode {
+    let run = match guard::enter().expect("set up the guard") {
+        Role::Guard(ended) => {
+            assert_eq!((ended.survivors, ended.scratch_left), (0, None));
+            return ExitCode::from(ended.code);
+        }
+        Role::Run(run) => run,
+    };
+    assert_eq!(run.note(), None);
+    let orphaned = folder.join("orphaned");
+    run.on_orphaned(move || fs::write(orphaned, "").expect("write what the hook did"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut interrupts = Interrupts::listen().unwrap();
+        let mut server = launch_tree(run.scratch());
+        let said = server.transport.receive(WAIT_MAX).await;
+        assert!(matches!(said, Some(Incoming::Frame { .. })), "{said:?}");
+        roles::say(&format!(
+            "{} {}",
+            std::process::id(),
+            run.scratch().display()
+        ));
+        match behaviour {
+            // Without the destructor, as a crash would: the guard has to find what is left.
+            "exit" => {
+                std::mem::forget(server);
+                ExitCode::from(7)
+            }
+            "nest" => nest(),
+            "finish-on-interrupt" => {
+                interrupts.interrupted().await;
+                server.process.kill_tree().await;
+                ExitCode::from(130)
+            }
+            _ => {
+                roles::park();
+                ExitCode::SUCCESS
+            }
+        }
+    })
+}
+
+/// A descendant of the run that inherits its environment is not the run.
+fn nest() -> ExitCode {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(this_program());
+    command
+        .args(["--role", "guarded", "exit"])
+        .arg(folder.path())
+        .stdout(Stdio::piped());
+    let mut nested = Helper::spawn(&mut command).unwrap();
+    let (pid, _) = hear(nested.child().stdout.take().unwrap());
+    let is_other_process = pid != nested.child().id().cast_signed();
+    let code = nested.child().wait().unwrap().code();
+    ExitCode::from(u8::from(!is_other_process || code != Some(7)))
+}
+
+fn launch_tree(folder: &Path) -> Launched {
+    let spec = LaunchSpec {
+        program: this_program().into(),
+        args: ["--role", "tree"].map(Into::into).to_vec(),
+        env: BTreeMap::from([(
+            MARK_VARIABLE.into(),
+            std::env::var_os(MARK_VARIABLE).unwrap(),
+        )]),
+        cwd: folder.to_owned(),
+        stderr_file: folder.join("stderr.log"),
+        stderr_bytes_max: 1 << 20,
+    };
+    Launch::Plain
+        .start(&spec, StdioLimits::default(), Clock::start().stamp_fn())
+        .unwrap()
+}
+
+/// The run's pid and scratch folder, once it has said so.
+fn hear(stdout: ChildStdout) -> (i32, PathBuf) {
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let (pid, scratch) = line
+        .trim_end()
+        .split_once(' ')
+        .expect("the run says its pid and its scratch folder");
+    (pid.parse().unwrap(), scratch.into())
+}
+
+/// A guarded program that has said that it is ready.
+struct Guarded {
+    guard: Child,
+    run: i32,
+    scratch: PathBuf,
+    mark: String,
+    folder: tempfile::TempDir,
+}
+
+fn start(behaviour: &str) -> Guarded {
+    let (mark, folder) = (support::new_mark(), tempfile::tempdir().unwrap());
+    let mut command = Command::new(this_program());
+    command
+        .args(["--role", "guarded", behaviour])
+        .arg(folder.path())
+        .env(MARK_VARIABLE, &mark);
+    let mut guard = command
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let (run, scratch) = hear(guard.stdout.take().unwrap());
+    Guarded {
+        guard,
+        run,
+        scratch,
+        mark,
+        folder,
+    }
+}
+
+impl Guarded {
+    fn guard_pid(&self) -> Pid {
+        Pid::from_child(&self.guard)
+    }
+
+    fn all_are_there(&self) {
+        assert!(self.scratch.is_dir());
+        assert_eq!(marked(&self.mark).len(), GUARDED_PROCESSES);
+    }
+
+    /// Waits for the guard's end and for everything else to be gone; returns the guard's code, or the signal + 1000.
+    fn end(mut self) -> i32 {
+        let status = self.guard.wait().unwrap();
+        await_marked(&self.mark, 0);
+        await_gone(&self.scratch);
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        status.code().unwrap_or_else(|| 1000 + signal.unwrap())
+    }
+}
+
+fn trials() -> Vec<Trial> {
+    let table: [(&str, fn()); 9] = [
+        (
+            "a_run_that_exits_leaves_nothing_and_its_code_is_the_guards",
+            || assert_eq!(start("exit").end(), 7),
+        ),
+        (
+            "a_descendant_with_the_environment_of_the_run_is_not_the_run",
+            || assert_eq!(start("nest").end(), 0),
+        ),
+        ("the_guard_is_killed", the_guard_is_killed),
+        ("the_run_is_killed", the_run_is_killed),
+        ("the_process_group_is_killed", the_process_group_is_killed),
+        (
+            "an_interrupt_lets_the_run_finish",
+            an_interrupt_lets_the_run_finish,
+        ),
+        (
+            "a_second_interrupt_kills_the_run",
+            a_second_interrupt_kills_the_run,
+        ),
+        (
+            "a_guard_that_died_before_it_was_watched",
+            a_guard_that_died_before_it_was_watched,
+        ),
+        (
+            "a_child_that_the_guard_was_given_is_spared",
+            a_child_that_the_guard_was_given_is_spared,
+        ),
+    ];
+    let trial = |(name, test): (&str, fn())| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    table.into_iter().map(trial).collect()
+}
+
+fn the_guard_is_killed() {
+    let guarded = start("park");
+    guarded.all_are_there();
+    kill_process(guarded.guard_pid(), Signal::KILL).unwrap();
+    let orphaned = guarded.folder.path().join("orphaned");
+    assert!(
+        clock::wait_until_blocking(WAIT_MAX, || orphaned.exists()),
+        "the hook was not called"
+    );
+    assert_eq!(guarded.end(), 1009);
+}
+
+fn the_run_is_killed() {
+    let guarded = start("park");
+    guarded.all_are_there();
+    kill_process(Pid::from_raw(guarded.run).unwrap(), Signal::KILL).unwrap();
+    assert_eq!(guarded.end(), 137);
+}
+
+fn the_process_group_is_killed() {
+    let guarded = start("park");
+    guarded.all_are_there();
+    kill_process_group(guarded.guard_pid(), Signal::KILL).unwrap();
+    assert_eq!(guarded.end(), 1009);
+}
+
+fn an_interrupt_lets_the_run_finish() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let guarded = start("finish-on-interrupt");
+        guarded.all_are_there();
+        kill_process(guarded.guard_pid(), signal).unwrap();
+        assert_eq!(guarded.end(), 130);
+    }
+}
+
+fn a_second_interrupt_kills_the_run() {
+    let guarded = start("park");
+    guarded.all_are_there();
+    // Two that are pending at once are one; so this repeats it until the run is gone.
+    let run_is_gone = || {
+        kill_process(guarded.guard_pid(), Signal::INT).unwrap();
+        !marked(&guarded.mark).contains(&guarded.run)
+    };
+    assert!(
+        clock::wait_until_blocking(WAIT_MAX, run_is_gone),
+        "the run lives on"
+    );
+    assert_eq!(guarded.end(), 137);
+}
+
+fn a_guard_that_died_before_it_was_watched() {
+    let mut dead = Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let (mark, scratch) = (support::new_mark(), tempfile::tempdir().unwrap().keep());
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(this_program());
+    command
+        .args(["--role", "guarded", "park"])
+        .arg(folder.path())
+        .env(MARK_VARIABLE, &mark);
+    command
+        .env("HARNESS_GUARD", dead.id().to_string())
+        .env("HARNESS_SCRATCH", &scratch);
+    let mut run = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(!run.wait().unwrap().success());
+    await_marked(&mark, 0);
+    await_gone(&scratch);
+}
+
+fn a_child_that_the_guard_was_given_is_spared() {
+    let (mark, folder) = (support::new_mark(), tempfile::tempdir().unwrap());
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "sleep 60 & exec \"$0\" \"$@\""])
+        .arg(this_program());
+    command
+        .args(["--role", "guarded", "exit"])
+        .arg(folder.path())
+        .env(MARK_VARIABLE, &mark);
+    let mut guard = command
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let (_, scratch) = hear(guard.stdout.take().unwrap());
+    assert_eq!(guard.wait().unwrap().code(), Some(7));
+    await_gone(&scratch);
+    let left = marked(&mark);
+    assert_eq!(left.len(), 1, "only the sleeper is left: {left:?}");
+    kill_process(Pid::from_raw(left[0]).unwrap(), Signal::KILL).unwrap();
+    await_marked(&mark, 0);
+}
