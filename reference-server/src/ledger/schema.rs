@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior};
 use thiserror::Error;
 
@@ -128,20 +129,17 @@ pub(crate) fn open(
     backend: &str,
     busy_timeout: Duration,
 ) -> Result<Connection, OpenError> {
-    if path.exists() {
-        let existing = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        existing.busy_timeout(busy_timeout)?;
-        inspect(&existing, backend)?;
-    }
-    let mut connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-    )?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy_timeout)?;
+    // Until the store is known to be ours, not even its write-ahead log is moved into it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let found = inspect(&connection, backend)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     switch_to_write_ahead_log(&connection, busy_timeout)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    if matches!(inspect(&connection, backend)?, Found::Nothing) {
+    if matches!(found, Found::Nothing) {
         create(&mut connection, backend)?;
     }
     Ok(connection)

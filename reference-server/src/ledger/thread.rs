@@ -7,8 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::messages::{LedgerError, Observation, Write, Written};
 use super::schema::OpenError;
-use super::store::{LedgerError, Observation, Store, Write, Written};
+use super::store::Store;
 use crate::settings::Settings;
 
 /// How many requests may wait for the ledger. One more is refused as busy.
@@ -84,13 +85,13 @@ pub struct LedgerThread {
 impl LedgerThread {
     /// Opens the store on the caller's thread, so that a refusal is the caller's, and starts the thread that owns it.
     pub fn start(settings: &Settings) -> Result<(Ledger, Self), OpenError> {
-        let mut store = Store::open(settings)?;
+        let store = Store::open(settings)?;
         let (queue, mut requests) = mpsc::channel(QUEUE_LENGTH_MAX);
         let handle = thread::spawn(move || {
             while let Some(request) = requests.blocking_recv() {
-                serve(&mut store, request);
+                serve(&store, request);
             }
-            commit_held(&mut store);
+            commit_held(&store);
         });
         Ok((Ledger { queue }, Self { handle }))
     }
@@ -103,7 +104,7 @@ impl LedgerThread {
 }
 
 /// Does one request. A panic rolls its transaction back, drops its answer (which the asker sees), and ends here.
-fn serve(store: &mut Store, request: Request) {
+fn serve(store: &Store, request: Request) {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
         commit_held(store);
         match request {
@@ -121,7 +122,7 @@ fn serve(store: &mut Store, request: Request) {
     drop(outcome);
 }
 
-fn commit_held(store: &mut Store) {
+fn commit_held(store: &Store) {
     if let Err(error) = store.commit_held() {
         crate::command::complain(&format!(
             "what was held back could not be committed: {error}"

@@ -11,7 +11,7 @@ use crate::defect::Defect;
 use crate::guard::decision::{Attempt, Refusal};
 use crate::guard::fingerprint::{FingerprintRequest, digest, fingerprint};
 use crate::guard::request_state::{Continuation, RequestState};
-use crate::ledger::store::{LedgerError, Mode, Write, Written};
+use crate::ledger::messages::{LedgerError, Mode, Write, Written};
 
 /// The name by which the tool is called.
 pub const NAME: &str = "create_issue";

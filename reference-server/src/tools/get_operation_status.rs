@@ -9,7 +9,7 @@ use super::arguments::{self, OPERATION_ID_BYTES_MAX};
 use super::{Answer, Call, CallError, Description, Tools, create_issue};
 use crate::clock::rfc3339;
 use crate::guard::decision::RowState;
-use crate::ledger::store::LedgerError;
+use crate::ledger::messages::LedgerError;
 
 /// The name by which the tool is called.
 pub const NAME: &str = "get_operation_status";
