@@ -177,3 +177,7 @@ fn path_step(key: &str) -> String {
     step.push(']');
     step
 }
+
+#[cfg(test)]
+#[path = "canonical_tests.rs"]
+mod tests;

@@ -87,3 +87,114 @@ pub fn decide(known: Option<&KnownOperation>, attempt: &Attempt, now_s: i64) -> 
         Decision::Replay
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T0: i64 = 1_790_035_200;
+
+    fn attempt(fingerprint: &str, authority_s: i64, arguments_as_issued: bool) -> Attempt {
+        Attempt {
+            fingerprint: fingerprint.to_owned(),
+            authority_until_s: T0 + authority_s,
+            arguments_as_issued,
+        }
+    }
+
+    fn known(state: RowState, retention_s: i64) -> KnownOperation {
+        KnownOperation {
+            fingerprint: "same".to_owned(),
+            state,
+            replay_until_s: T0 + retention_s,
+        }
+    }
+
+    /// Each row fails every check from its own on, so only the order decides which refusal is given.
+    #[test]
+    fn with_a_row_the_first_no_wins() {
+        use Refusal::{AuthorityExpired, Conflict, InProgress, RetentionExpired};
+        let rows = [
+            (
+                "other",
+                RowState::InProgress,
+                60,
+                60,
+                Decision::Refuse(Conflict),
+            ),
+            (
+                "same",
+                RowState::InProgress,
+                60,
+                60,
+                Decision::Refuse(InProgress),
+            ),
+            (
+                "same",
+                RowState::Applied,
+                60,
+                60,
+                Decision::Refuse(AuthorityExpired),
+            ),
+            (
+                "same",
+                RowState::Applied,
+                300,
+                60,
+                Decision::Refuse(RetentionExpired),
+            ),
+            ("same", RowState::Applied, 300, 360, Decision::Replay),
+            (
+                "same",
+                RowState::Partial,
+                300,
+                60,
+                Decision::Refuse(RetentionExpired),
+            ),
+            ("same", RowState::Partial, 300, 360, Decision::Replay),
+        ];
+        for (fingerprint, state, authority_s, retention_s, expected) in rows {
+            for arguments_as_issued in [true, false] {
+                let decided = decide(
+                    Some(&known(state, retention_s)),
+                    &attempt(fingerprint, authority_s, arguments_as_issued),
+                    T0 + 120,
+                );
+                assert_eq!(
+                    decided, expected,
+                    "{fingerprint} {state:?} {authority_s} {retention_s}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_row_arguments_and_authority_come_before_applying() {
+        let rows = [
+            (false, 60, Decision::Refuse(Refusal::ArgumentsChanged)),
+            (false, 300, Decision::Refuse(Refusal::ArgumentsChanged)),
+            (true, 60, Decision::Refuse(Refusal::AuthorityExpired)),
+            (true, 300, Decision::Apply),
+        ];
+        for (arguments_as_issued, authority_s, expected) in rows {
+            let attempt = attempt("same", authority_s, arguments_as_issued);
+            assert_eq!(decide(None, &attempt, T0 + 120), expected);
+        }
+    }
+
+    #[test]
+    fn a_deadline_is_the_first_second_that_is_too_late() {
+        let known = known(RowState::Applied, 60);
+        let replay = attempt("same", 61, true);
+        assert_eq!(decide(Some(&known), &replay, T0 + 59), Decision::Replay);
+        assert_eq!(
+            decide(Some(&known), &replay, T0 + 60),
+            Decision::Refuse(Refusal::RetentionExpired)
+        );
+        assert_eq!(decide(None, &replay, T0 + 60), Decision::Apply);
+        assert_eq!(
+            decide(None, &replay, T0 + 61),
+            Decision::Refuse(Refusal::AuthorityExpired)
+        );
+    }
+}

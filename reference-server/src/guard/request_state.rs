@@ -131,3 +131,108 @@ impl StateSeal {
         Ok(state)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T0: i64 = 1_790_035_200;
+    const ASKED: Continuation<'_> = Continuation {
+        principal: "alice",
+        tool_id: "create_issue",
+        tool_version: "1.0",
+        operation_id: "op-1",
+    };
+
+    fn seal() -> StateSeal {
+        StateSeal::new(vec![7; 32]).unwrap()
+    }
+
+    fn state() -> RequestState {
+        RequestState {
+            principal: "alice".to_owned(),
+            tool_id: "create_issue".to_owned(),
+            tool_version: "1.0".to_owned(),
+            operation_id: "op-1".to_owned(),
+            arguments_digest: "00".to_owned(),
+            issued_at_s: T0,
+            expires_at_s: T0 + 600,
+            authority_until_s: T0 + 300,
+            nonce: "n".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_sealed_is_opened_until_its_time_is_over() {
+        let sealed = seal().seal(&state());
+        assert_eq!(seal().open(Some(&sealed), &ASKED, T0 + 599), Ok(state()));
+        let late = seal().open(Some(&sealed), &ASKED, T0 + 600);
+        assert_eq!(late, Err(StateRefusal::Expired));
+    }
+
+    #[test]
+    fn every_changed_byte_is_noticed() {
+        let sealed = seal().seal(&state());
+        for index in 0..sealed.len() {
+            let mut bytes = sealed.clone().into_bytes();
+            bytes[index] = if bytes[index] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(bytes).unwrap();
+            let opened = seal().open(Some(&changed), &ASKED, T0);
+            assert_eq!(opened, Err(StateRefusal::NotOurs), "byte {index}");
+        }
+        for text in ["", "rs1", "rs1..", "nonsense"] {
+            assert_eq!(
+                seal().open(Some(text), &ASKED, T0),
+                Err(StateRefusal::NotOurs)
+            );
+        }
+        let other_key = StateSeal::new(vec![8; 32]).unwrap();
+        assert_eq!(
+            other_key.open(Some(&sealed), &ASKED, T0),
+            Err(StateRefusal::NotOurs)
+        );
+    }
+
+    /// Each row differs in its own fact and in all later ones, and is expired: only the order decides.
+    #[test]
+    fn the_first_difference_is_the_reason() {
+        let rows = [
+            (
+                ["bob", "other", "2.0", "op-2"],
+                StateRefusal::OtherPrincipal,
+            ),
+            (["alice", "other", "1.0", "op-2"], StateRefusal::OtherTool),
+            (
+                ["alice", "create_issue", "2.0", "op-2"],
+                StateRefusal::OtherTool,
+            ),
+            (
+                ["alice", "create_issue", "1.0", "op-2"],
+                StateRefusal::OtherOperation,
+            ),
+            (
+                ["alice", "create_issue", "1.0", "op-1"],
+                StateRefusal::Expired,
+            ),
+        ];
+        let sealed = seal().seal(&state());
+        for ([principal, tool_id, tool_version, operation_id], expected) in rows {
+            let asked = Continuation {
+                principal,
+                tool_id,
+                tool_version,
+                operation_id,
+            };
+            assert_eq!(seal().open(Some(&sealed), &asked, T0 + 600), Err(expected));
+        }
+        assert_eq!(
+            seal().open(None, &ASKED, T0 + 600),
+            Err(StateRefusal::Missing)
+        );
+    }
+
+    #[test]
+    fn a_short_key_is_refused() {
+        assert!(StateSeal::new(vec![7; 31]).is_err());
+    }
+}
