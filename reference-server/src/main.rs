@@ -1,4 +1,9 @@
-//! The `reference-server` binary.
+//! The `reference-server` binary: all of it is in the library, so that another binary can carry it.
+
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    reference_server::main(std::env::args_os())
+}

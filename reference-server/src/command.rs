@@ -1,0 +1,123 @@
+//! The command line: what the binary, and any binary that embeds this server, runs.
+//!
+//! It must not know a rule of the guard. Exit statuses: 0 served to the end, 1 the session or the runtime failed, 2 wrong usage or a
+//! wrong setting (said in one line on stderr, before anything is written).
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+use thiserror::Error;
+
+use crate::ledger::schema::OpenError;
+use crate::ledger::thread::LedgerThread;
+use crate::server::{self, SessionError};
+use crate::settings::{ServeArguments, SettingError, Settings};
+use crate::tools::Tools;
+
+const STATUS_FAILED: u8 = 1;
+const STATUS_USAGE: u8 = 2;
+
+/// The command line. An embedding binary takes it as the arguments of one of its own subcommands.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "reference-server",
+    version,
+    about = "A guarded MCP server with a durable ledger"
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What this server can be told to do.
+#[derive(Debug, Clone, clap::Subcommand)]
+#[non_exhaustive]
+pub enum Command {
+    /// Serve MCP over stdin and stdout until stdin closes
+    Serve(ServeArguments),
+}
+
+/// A run that failed.
+#[derive(Debug, Error)]
+enum Failure {
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    #[error("--database (GUARD_DATABASE) {path}: {error}")]
+    Store { path: String, error: OpenError },
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("the runtime cannot be started: {0}")]
+    Runtime(std::io::Error),
+}
+
+impl Failure {
+    fn status(&self) -> u8 {
+        match self {
+            Self::Setting(_) | Self::Store { .. } => STATUS_USAGE,
+            Self::Session(_) | Self::Runtime(_) => STATUS_FAILED,
+        }
+    }
+}
+
+/// Reads `arguments` (the program's name first), runs, and gives the exit status.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli.run(),
+        Err(error) => {
+            // Help and version go to stdout, everything else to stderr; a closed one changes nothing.
+            let _closed = error.print();
+            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(STATUS_USAGE))
+        }
+    }
+}
+
+impl Cli {
+    /// Runs, says in one line on stderr what failed, if anything, and gives the exit status.
+    pub fn run(&self) -> ExitCode {
+        let outcome = match &self.command {
+            Command::Serve(arguments) => serve(arguments),
+        };
+        match outcome {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                complain(&failure.to_string());
+                ExitCode::from(failure.status())
+            }
+        }
+    }
+}
+
+fn serve(arguments: &ServeArguments) -> Result<(), Failure> {
+    let settings = Settings::resolve(arguments, |name| std::env::var_os(name))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Runtime)?;
+    let (ledger, thread) = LedgerThread::start(&settings).map_err(|error| Failure::Store {
+        path: settings.database.display().to_string(),
+        error,
+    })?;
+    let outcome = runtime.block_on(server::serve_stdio(Tools { settings, ledger }));
+    // A blocking read of a stdin that is no pipe cannot be cancelled, and must not hold up the end.
+    runtime.shutdown_background();
+    thread.join();
+    Ok(outcome?)
+}
+
+/// Writes one line to stderr. A closed stderr changes nothing.
+pub(crate) fn complain(message: &str) {
+    let line: String = message
+        .chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    let _closed = writeln!(std::io::stderr(), "reference-server: {line}");
+}

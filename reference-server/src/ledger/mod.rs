@@ -1,0 +1,15 @@
+//! The durable record of operations, and the effects it guards, in one SQLite store.
+//!
+//! - [`schema`]: the tables, and the opening of a store
+//! - `rows`: the statements, in raw SQL
+//! - `store`: the transactions
+//! - [`messages`]: what the ledger is asked and what it answers
+//! - [`thread`]: the thread that owns the connection, and the handle that talks to it
+//!
+//! The order of checks is not here: each transaction asks [`crate::guard::decision`].
+
+pub mod messages;
+mod rows;
+pub mod schema;
+mod store;
+pub mod thread;

@@ -1,0 +1,131 @@
+//! The thread that owns the store, and the handle by which tools talk to it: a bounded queue in, one answer out.
+//!
+//! A blocking store on the runtime's own thread would starve the reading of requests. The thread outlives a panic in a request.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::messages::{LedgerError, Observation, Write, Written};
+use super::schema::OpenError;
+use super::store::Store;
+use crate::settings::Settings;
+
+/// How many requests may wait for the ledger. One more is refused as busy.
+const QUEUE_LENGTH_MAX: usize = 256;
+
+enum Request {
+    Write(Box<Write>, oneshot::Sender<Result<Written, LedgerError>>),
+    Observe {
+        operation_id: String,
+        tool: &'static str,
+        answer: oneshot::Sender<Result<Observation, LedgerError>>,
+    },
+    Arrival,
+}
+
+/// Talks to the ledger's thread. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    queue: mpsc::Sender<Request>,
+}
+
+impl Ledger {
+    /// Decides about `write` and does it.
+    pub async fn write(&self, write: Write) -> Result<Written, LedgerError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue
+            .try_send(Request::Write(Box::new(write), answer))
+            .map_err(not_queued)?;
+        answered.await.map_err(|_panicked| LedgerError::NoAnswer)?
+    }
+
+    /// What the ledger says of an operation to the configured principal.
+    pub async fn observe(
+        &self,
+        operation_id: String,
+        tool: &'static str,
+    ) -> Result<Observation, LedgerError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue
+            .try_send(Request::Observe {
+                operation_id,
+                tool,
+                answer,
+            })
+            .map_err(not_queued)?;
+        answered.await.map_err(|_panicked| LedgerError::NoAnswer)?
+    }
+
+    /// Says that some request has arrived: a defect commits then what it held back.
+    pub fn note_arrival(&self) {
+        // A full queue holds requests that do the same.
+        let _full = self.queue.try_send(Request::Arrival);
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is passed to `map_err`, which gives the error by value"
+)]
+fn not_queued(error: mpsc::error::TrySendError<Request>) -> LedgerError {
+    match error {
+        mpsc::error::TrySendError::Full(_) => LedgerError::Busy,
+        mpsc::error::TrySendError::Closed(_) => LedgerError::NoAnswer,
+    }
+}
+
+/// The running thread. It ends when every [`Ledger`] is dropped.
+#[derive(Debug)]
+pub struct LedgerThread {
+    handle: JoinHandle<()>,
+}
+
+impl LedgerThread {
+    /// Opens the store on the caller's thread, so that a refusal is the caller's, and starts the thread that owns it.
+    pub fn start(settings: &Settings) -> Result<(Ledger, Self), OpenError> {
+        let store = Store::open(settings)?;
+        let (queue, mut requests) = mpsc::channel(QUEUE_LENGTH_MAX);
+        let handle = thread::spawn(move || {
+            while let Some(request) = requests.blocking_recv() {
+                serve(&store, request);
+            }
+            commit_held(&store);
+        });
+        Ok((Ledger { queue }, Self { handle }))
+    }
+
+    /// Waits until the thread has done what was queued and has closed the store. Every [`Ledger`] must have been dropped.
+    pub fn join(self) {
+        // A panic was reported when it happened.
+        let _panicked = self.handle.join();
+    }
+}
+
+/// Does one request. A panic rolls its transaction back, drops its answer (which the asker sees), and ends here.
+fn serve(store: &Store, request: Request) {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        commit_held(store);
+        match request {
+            // An asker that has gone away changes nothing: what is committed is committed.
+            Request::Write(write, answer) => drop(answer.send(store.write(&write))),
+            Request::Observe {
+                operation_id,
+                tool,
+                answer,
+            } => drop(answer.send(store.observe(&operation_id, tool))),
+            Request::Arrival => {}
+        }
+    }));
+    // The panic hook has printed where it was.
+    drop(outcome);
+}
+
+fn commit_held(store: &Store) {
+    if let Err(error) = store.commit_held() {
+        crate::command::complain(&format!(
+            "what was held back could not be committed: {error}"
+        ));
+    }
+}

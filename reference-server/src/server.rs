@@ -1,0 +1,274 @@
+//! The glue to the SDK: what `rmcp` needs to be told, and what it leaves to its user. No rule of the guard is here.
+//!
+//! Left to the user by `rmcp` 3.11, and done here: malformed parameters of a known method are −32602, not −32601; a panic is
+//! answered (−32603) and not swallowed; the end of stdin before the first message is no failure.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock,
+    CustomRequest, CustomResult, DiscoverResult, ElicitRequest, ElicitRequestParams,
+    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
+    InputRequests, InputRequiredResult, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
+use rmcp::{ServerHandler, ServiceExt as _, transport};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::tools::{Answer, Call, CallError, Description, InputRequest, Tools};
+
+/// The revisions that are served: one with Multi Round-Trip Requests, and two before it.
+const VERSIONS: &[ProtocolVersion] = &[
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
+
+/// Methods that this server serves; their parameters are malformed when the SDK hands them over as a custom request.
+const METHODS: &[&str] = &[
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/call",
+    "tools/list",
+];
+
+/// A session that did not end as it should.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// The session could not be opened.
+    #[error("the session was not opened: {0}")]
+    NotOpened(Box<ServerInitializeError>),
+    /// The signals cannot be listened to.
+    #[error("signals cannot be listened to: {0}")]
+    Signals(std::io::Error),
+    /// The SDK's loop died.
+    #[error("the session's loop died: {0}")]
+    LoopDied(String),
+}
+
+/// Serves one session over stdin and stdout, until stdin closes or SIGTERM arrives.
+pub(crate) async fn serve_stdio(tools: Tools) -> Result<(), SessionError> {
+    let mut terminated = signal(SignalKind::terminate()).map_err(SessionError::Signals)?;
+    let server = GuardedServer {
+        tools: Arc::new(tools),
+    };
+    let session = async {
+        match server.serve(transport::stdio_pipes()).await {
+            Ok(running) => running
+                .waiting()
+                .await
+                .map_err(|died| SessionError::LoopDied(died.to_string())),
+            // Nobody wanted anything: that is an end, not a failure.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(QuitReason::Closed),
+            Err(error) => Err(SessionError::NotOpened(Box::new(error))),
+        }
+    };
+    tokio::select! {
+        ended = session => match ended? {
+            QuitReason::JoinError(died) => Err(SessionError::LoopDied(died.to_string())),
+            QuitReason::Closed | QuitReason::Cancelled | _ => Ok(()),
+        },
+        _ = terminated.recv() => Ok(()),
+    }
+}
+
+#[derive(Clone)]
+struct GuardedServer {
+    tools: Arc<Tools>,
+}
+
+impl ServerHandler for GuardedServer {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+            .with_server_info(server_info())
+            .with_instructions(
+                "Every write has an operation_id. After a lost reply, repeat the last call with the same requestState and \
+                 inputResponses, or ask get_operation_status; never start a lost write under a new identity.",
+            )
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    async fn discover(
+        &self,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        self.tools.ledger.note_arrival();
+        Ok(DiscoverResult::from_server_info(
+            VERSIONS.to_vec(),
+            self.get_info(),
+        ))
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        self.tools.ledger.note_arrival();
+        let tools = Tools::descriptions().into_iter().map(listed).collect();
+        let mut result = ListToolsResult::with_all_items(tools);
+        result.meta = result_meta(is_modern(&context));
+        Ok(result)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.tools.ledger.note_arrival();
+        let name = request.name.clone();
+        let call = freed_from_protocol(request, &context);
+        let modern = call.continues;
+        let tools = Arc::clone(&self.tools);
+        // A task of its own: a panic in it is an answer to one request, not the silence of this one.
+        let called = tokio::spawn(async move { tools.call(&name, &call).await }).await;
+        match called {
+            Ok(Ok(answer)) => respond(answer, modern),
+            Ok(Err(error)) => Err(protocol_error(error)),
+            Err(_panicked) => Err(ErrorData::internal_error(
+                "the tool failed unexpectedly; ask for the operation's status",
+                None,
+            )),
+        }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if METHODS.contains(&request.method.as_str()) {
+            let message = format!("the parameters of {} are malformed", request.method);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            request.method,
+            None,
+        ))
+    }
+}
+
+fn server_info() -> Implementation {
+    Implementation::new("reference-server", env!("CARGO_PKG_VERSION"))
+}
+
+/// Whether the request is of a revision with Multi Round-Trip Requests. Revisions are dates, which order as text.
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn freed_from_protocol(
+    request: CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Call {
+    let elicitation = context
+        .client_capabilities()
+        .and_then(|capabilities| capabilities.elicitation);
+    Call {
+        arguments: request.arguments.unwrap_or_default(),
+        input_responses: request
+            .input_responses
+            .map(|responses| responses.into_iter().collect()),
+        request_state: request.request_state,
+        continues: is_modern(context),
+        // A capability without any mode means forms.
+        shows_forms: elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
+    }
+}
+
+/// Since 2026-07-28 there is no handshake, and each result should say who made it.
+fn result_meta(modern: bool) -> Option<MetaObject> {
+    let info = serde_json::to_value(server_info())
+        .ok()
+        .filter(|_| modern)?;
+    Some(MetaObject(Map::from_iter([(
+        "io.modelcontextprotocol/serverInfo".to_owned(),
+        info,
+    )])))
+}
+
+fn respond(answer: Answer, modern: bool) -> Result<CallToolResponse, ErrorData> {
+    match answer {
+        Answer::Done(structured) => Ok(structured_result(structured, false, modern).into()),
+        Answer::Refused(structured) => Ok(structured_result(structured, true, modern).into()),
+        Answer::AskInput(input) => Ok(input_required(input, modern)?.into()),
+    }
+}
+
+fn structured_result(structured: Value, is_error: bool, modern: bool) -> CallToolResult {
+    let text = vec![ContentBlock::text(structured.to_string())];
+    let mut result = if is_error {
+        CallToolResult::error(text)
+    } else {
+        CallToolResult::success(text)
+    };
+    result.structured_content = Some(structured);
+    result.meta = result_meta(modern);
+    result
+}
+
+fn input_required(input: InputRequest, modern: bool) -> Result<InputRequiredResult, ErrorData> {
+    let requested_schema = serde_json::from_value(input.schema).map_err(|error| {
+        ErrorData::internal_error(format!("the form has no valid schema: {error}"), None)
+    })?;
+    let form = ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: input.message,
+        requested_schema,
+    });
+    let request = rmcp::model::InputRequest::Elicitation(form);
+    let requests = InputRequests::from([(input.key.to_owned(), request)]);
+    let mut result = InputRequiredResult::new(Some(requests), Some(input.request_state));
+    result.meta = result_meta(modern);
+    Ok(result)
+}
+
+fn protocol_error(error: CallError) -> ErrorData {
+    match error {
+        CallError::Invalid { message, reason } => {
+            ErrorData::invalid_params(message, reason.map(|reason| json!({ "reason": reason })))
+        }
+        CallError::FormsNotDeclared => {
+            let mut required = ClientCapabilities::default();
+            required.elicitation =
+                Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
+            ErrorData::missing_required_client_capability(required)
+        }
+        CallError::Internal(message) => ErrorData::internal_error(message, None),
+    }
+}
+
+fn listed(description: Description) -> Tool {
+    let annotations = ToolAnnotations::with_title(description.title)
+        .read_only(description.read_only)
+        .destructive(false)
+        .idempotent(description.idempotent)
+        .open_world(false);
+    Tool::new(
+        description.name,
+        description.text,
+        members(description.input_schema),
+    )
+    .with_title(description.title)
+    .with_raw_output_schema(Arc::new(members(description.output_schema)))
+    .with_annotations(annotations)
+}
+
+fn members(schema: Value) -> Map<String, Value> {
+    let Value::Object(members) = schema else {
+        unreachable!("a tool's schema is an object, not {schema}")
+    };
+    members
+}
