@@ -5,11 +5,62 @@
 //! - [`guard`]: nothing is left, whatever ends a run.
 //! - [`process`]: starting a server, seeing it end, ending all of it.
 //! - [`transport`]: frames to and from it.
+//! - [`environment`]: what of the caller's environment it gets.
+//! - [`stage`]: the folders of a case, and how its target is launched from them.
+//! - [`scribe`]: the one owner of a case's recorder and clock.
+//! - [`session`]: one server process and the conversation with it.
+//! - [`observer`]: read-back at a named moment.
+//! - [`driver`]: the steps of a plan, in order.
+//! - [`probe`]: whether the target starts, and which era it speaks.
 //!
 //! Nothing here judges. `judge` and `report` never import this room.
 
 pub mod clock;
+mod driver;
+mod environment;
 pub mod framing;
 pub mod guard;
+mod observer;
+mod probe;
 pub mod process;
+mod scribe;
+mod session;
+mod stage;
 pub mod transport;
+
+pub use driver::{CaseRun, run_case};
+pub use probe::{Found, probe};
+pub use scribe::Scribe;
+pub use stage::{RunSetting, Stage, StageError};
+
+use crate::readback::{FreezeError, ReadError};
+use crate::record::{EvidenceError, RecordError};
+
+/// Why a case could not be run to its end. None of these says anything about the target.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The server could not be launched.
+    #[error(transparent)]
+    Launch(#[from] process::LaunchError),
+    /// The stage could not be set.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The evidence could not be written.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
+    /// A store could not be frozen.
+    #[error(transparent)]
+    Freeze(#[from] FreezeError),
+    /// The living store could not be watched.
+    #[error("watch the store for the effect: {0}")]
+    Watch(ReadError),
+    /// A scratch folder could not be made.
+    #[error("create a scratch folder: {0}")]
+    Scratch(std::io::Error),
+    /// A frame of ours is wrong; it was not sent.
+    #[error("our own frame is wrong and was not sent: {0}")]
+    OwnFrame(String),
+}

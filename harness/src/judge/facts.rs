@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::reply::{self, Reply, ReplyKind};
 use super::steps::{Request, StepSlice, requests, steps};
 use crate::case::{From, Step, WriteStep};
 use crate::plan::{Operation, Plan};
+use crate::protocol::{Reply, ReplyKind, without_replayed};
 use crate::record::{Body, Observation, ReadFrom, Reading, ReadingOutcome, Record};
 use crate::recovery::{self, Attempt};
 
@@ -208,7 +208,7 @@ impl Facts {
                 }
             }
             if let Some(stored) = observation.get("result").filter(|stored| stored.is_object()) {
-                facts.insert("stored_result".into(), reply::without_replayed(stored.clone(), &plan.replies));
+                facts.insert("stored_result".into(), without_replayed(stored.clone(), &plan.replies));
             }
         }
         self.tree.insert(name.to_owned(), facts.into());

@@ -3,7 +3,6 @@
 //! No clock, no process, no environment, no network, no log. That is why `harness verify` reaches the same verdict
 //! later, elsewhere, with no server.
 //!
-//! - [`reply`]: what one frame of a server means, read through the profile's pointers.
 //! - [`steps`]: the record, cut into steps.
 //! - [`facts`]: the record as a tree of facts that checks name by path.
 //! - [`rows`]: which frames can have made which row.
@@ -12,7 +11,6 @@
 
 mod checks;
 mod facts;
-mod reply;
 mod rows;
 mod steps;
 mod verdict;
@@ -20,5 +18,4 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use reply::{Reply, ReplyKind};
 pub use verdict::{JUDGE_VERSION, gate_by_controls, judge};

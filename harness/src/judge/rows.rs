@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::facts;
-use super::reply::ReplyKind;
 use super::steps::steps;
 use crate::case::Step;
 use crate::plan::Plan;
+use crate::protocol::{Reply, ReplyKind};
 use crate::record::{FrameName, Record, RowOrigin};
 
 /// The origin of every row that any observation saw, in the order in which they were seen.
@@ -18,7 +18,7 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
             Step::Write(write) => {
                 let Some(call) = plan.operations.get(&write.operation).and_then(|o| o.write.as_ref()) else { continue };
                 for request in slice.requests(&call.tool) {
-                    let asked = slice.reply(request, false).map(super::reply::Reply::kind);
+                    let asked = slice.reply(request, false).map(Reply::kind);
                     // A round that only asked for input did not write.
                     if matches!(asked, Some(ReplyKind::InputRequired(_))) {
                         continue;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::reply::Reply;
 use crate::case::Step;
 use crate::plan::Plan;
+use crate::protocol::Reply;
 use crate::record::{Body, Direction, Event, Message, Outcome, Record};
 
 /// One step that was begun, and its events in order.

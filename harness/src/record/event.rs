@@ -15,7 +15,7 @@ pub const RECORD_FORMAT: u32 = 1;
 pub const RECORDED_FRAME_BYTES_MAX: usize = 1024 * 1024;
 
 /// How much of such a frame is kept (bytes).
-pub const RECORDED_HEAD_BYTES: usize = 4 * 1024;
+pub(super) const RECORDED_HEAD_BYTES: usize = 4 * 1024;
 
 /// One line of `record.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -52,7 +52,7 @@ impl<'a> Reply<'a> {
     }
 
     /// The word that checks compare: `result`, `asked`, `refused`.
-    pub(super) fn outcome(self) -> &'static str {
+    pub(crate) fn outcome(self) -> &'static str {
         match self.kind() {
             ReplyKind::Result(_) => "result",
             ReplyKind::InputRequired(_) => "asked",
@@ -61,20 +61,20 @@ impl<'a> Reply<'a> {
     }
 
     /// The result that replays are compared by: without the place that says `replayed`.
-    pub(super) fn comparable(self, replies: &Replies) -> Option<Value> {
+    pub(crate) fn comparable(self, replies: &Replies) -> Option<Value> {
         let ReplyKind::Result(result) = self.kind() else { return None };
         let found = result.pointer(&replies.result)?.clone();
         Some(without_replayed(found, replies))
     }
 
     /// Whether it says that it is a replay.
-    pub(super) fn replayed(self, replies: &Replies) -> Option<&'a Value> {
+    pub(crate) fn replayed(self, replies: &Replies) -> Option<&'a Value> {
         let ReplyKind::Result(result) = self.kind() else { return None };
         result.pointer(replies.replayed.as_deref()?)
     }
 
     /// The reason of a refusal: `conflict` where it is the contract's conflict, else what the server says.
-    pub(super) fn refusal(self, replies: &Replies, contract: &Contract) -> Option<Value> {
+    pub(crate) fn refusal(self, replies: &Replies, contract: &Contract) -> Option<Value> {
         if let Some(conflict) = &contract.conflict
             && self.reason_at(&conflict.at) == Some(&conflict.is)
         {
@@ -97,13 +97,13 @@ impl<'a> Reply<'a> {
     }
 
     /// The whole frame.
-    pub(super) fn frame(self) -> &'a Value {
+    pub(crate) fn frame(self) -> &'a Value {
         self.frame
     }
 }
 
 /// Takes the place that says `replayed` out of a comparable result, where that place lies inside it.
-pub(super) fn without_replayed(mut value: Value, replies: &Replies) -> Value {
+pub(crate) fn without_replayed(mut value: Value, replies: &Replies) -> Value {
     let inside = replies.replayed.as_deref().and_then(|at| at.strip_prefix(&replies.result));
     let Some((parent, name)) = inside.and_then(|at| at.rsplit_once('/')) else { return value };
     if let Some(Value::Object(members)) = value.pointer_mut(parent) {

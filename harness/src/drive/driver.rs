@@ -1,0 +1,366 @@
+//! Runs one plan: does its steps in order, and writes down what happens. It decides nothing about what that means.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::DriveError;
+use super::clock::{self, Clock};
+use super::observer::Observer;
+use super::scribe::Scribe;
+use super::session::{Answer, Received, Session};
+use super::stage::{RunSetting, Stage};
+use crate::case::{Case, From, Step, When, WriteStep};
+use crate::fault::{Act, Delivery, Fault, Seen, WithholdReply};
+use crate::plan::{Call, Plan};
+use crate::protocol::{self, Era, Reply, ReplyKind};
+use crate::readback::{LiveReader, Poll};
+use crate::record::{Body, CaseFolder, Evidence, Outcome, RECORD_FORMAT};
+
+/// How long one look for a frame may take between two polls of the store (milliseconds).
+const LOOK_MS: u64 = 1;
+
+/// How often a server may ask for more input within one write.
+const ROUNDS_MAX: usize = 8;
+
+/// What a case is run on.
+#[derive(Debug, Clone, Copy)]
+pub struct CaseRun<'a> {
+    /// What is the same for the whole run.
+    pub setting: &'a RunSetting,
+    /// The case.
+    pub case: &'a Case,
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// The era that the target speaks.
+    pub era: Era,
+    /// Where its evidence goes.
+    pub folder: &'a CaseFolder,
+}
+
+/// Runs a case to its end. What the target does wrong is in the record; an error here is the machine's or ours.
+pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), DriveError> {
+    let planned = Body::CasePlanned {
+        format: RECORD_FORMAT,
+        plan: Box::new(run.plan.clone()),
+    };
+    scribe.write(None, planned)?;
+    if !run.plan.missing(run.case).is_empty() {
+        let outcome = Outcome::Unsupported;
+        return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
+    }
+    let stage = run.setting.stage(&run.case.id)?;
+    let observer = Observer::new(&run.setting.target, run.setting.store_path(&stage)?);
+    let mut driver = Driver {
+        run,
+        scribe,
+        stage,
+        observer,
+        session: None,
+        last_requests: BTreeMap::new(),
+    };
+    let outcome = driver.steps().await?;
+    // Whatever a case leaves running is ended before the next one begins.
+    if let Some(session) = driver.session.take() {
+        session.kill(driver.scribe, Delivery::Deliver).await?;
+    }
+    Ok(scribe.write(None, Body::CaseEnded { outcome })?)
+}
+
+struct Driver<'a> {
+    run: CaseRun<'a>,
+    scribe: &'a mut Scribe,
+    stage: Stage,
+    observer: Option<Observer>,
+    session: Option<Session>,
+    /// The last request of each operation, which a repeat sends again.
+    last_requests: BTreeMap<String, Value>,
+}
+
+impl Driver<'_> {
+    async fn steps(&mut self) -> Result<Outcome, DriveError> {
+        let plan = self.run.plan;
+        for (index, step) in plan.steps.iter().enumerate() {
+            let does = describe(step);
+            self.scribe.write(None, Body::StepStarted { step: index, does: does.clone() })?;
+            if let Err(reason) = self.step(step).await? {
+                let reason = format!("{does}: {reason}");
+                return Ok(Outcome::Stopped { reason });
+            }
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// Does one step; the inner error says why the case cannot go on.
+    async fn step(&mut self, step: &Step) -> Result<Result<(), String>, DriveError> {
+        let bounds = self.run.plan.bounds;
+        match step {
+            Step::Start { process } => return self.start(process).await,
+            Step::Stop { .. } => {
+                if let Some(session) = self.session.take() {
+                    let survivors = session.stop(self.scribe, bounds.stop_ms).await?;
+                    return Ok(quiet(survivors));
+                }
+            }
+            Step::Kill { .. } => {
+                if let Some(session) = self.session.take() {
+                    let survivors = session.kill(self.scribe, Delivery::Deliver).await?;
+                    return Ok(quiet(survivors));
+                }
+            }
+            Step::Observe {
+                label,
+                when,
+                or_doctored,
+            } => self.observe(label, *when, *or_doctored).await?,
+            Step::Write(write) => return self.write(write).await,
+            Step::Status { operation, .. } => {
+                let call = self.run.plan.operations[operation].status.as_ref();
+                if let (Some(call), Some(session)) = (call, &mut self.session) {
+                    let id = self.scribe.new_id();
+                    let request = protocol::call_tool(session.era(), id, &call.tool, &call.arguments);
+                    session.ask(self.scribe, &request, bounds.reply_ms).await?;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    async fn start(&mut self, process: &str) -> Result<Result<(), String>, DriveError> {
+        let spec = self.run.setting.launch_spec(&self.stage, self.run.folder.stderr_file(process))?;
+        let mut session = match Session::launch(self.scribe, process, &spec, self.run.era) {
+            Ok(session) => session,
+            Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
+            Err(error) => return Err(error),
+        };
+        let bound_ms = self.run.plan.bounds.start_ms;
+        let answer = session.shake_hands(self.scribe, bound_ms).await?;
+        self.session = Some(session);
+        Ok(match answer {
+            Answer::Reply(_) => Ok(()),
+            Answer::TimedOut => Err(format!("did not start: no answer to the handshake within {bound_ms} ms")),
+            Answer::Gone => Err("did not start: it ended before it answered the handshake".to_owned()),
+        })
+    }
+
+    async fn observe(&mut self, label: &str, when: When, or_doctored: bool) -> Result<(), DriveError> {
+        let Some(observer) = &mut self.observer else { return Ok(()) };
+        let observation = match when {
+            When::Now => observer.live(self.run.plan, label, self.run.plan.bounds.quiet_ms).await,
+            When::Quiet => observer.frozen(self.run.plan, label, self.run.folder, or_doctored)?,
+        };
+        let sha256 = Evidence::write_json(&self.run.folder.observation_file(label), &observation)?;
+        let observed = Body::Observed {
+            label: label.to_owned(),
+            sha256,
+        };
+        Ok(self.scribe.write(None, observed)?)
+    }
+
+    async fn write(&mut self, write: &WriteStep) -> Result<Result<(), String>, DriveError> {
+        let plan = self.run.plan;
+        let operation = &plan.operations[&write.operation];
+        let call = if write.changed { &operation.changed } else { &operation.write };
+        let (Some(call), Some(session)) = (call, &self.session) else {
+            return Ok(Err("there is nothing to write, or no server to write to".to_owned()));
+        };
+        let era = session.era();
+        let id = self.scribe.new_id();
+        let first = match (write.from, self.last_requests.get(&write.operation)) {
+            (From::Repeat, Some(last)) => again(last, id, write.changed.then_some(call)),
+            (From::Repeat, None) => return Ok(Err("there is no earlier request to repeat".to_owned())),
+            (From::Start, _) => protocol::call_tool(era, id, &call.tool, &call.arguments),
+        };
+        self.rounds(write, call, first).await
+    }
+
+    /// Sends a request and answers what the server asks, until a reply that asks nothing, or the fault.
+    async fn rounds(
+        &mut self,
+        write: &WriteStep,
+        call: &Call,
+        first: Value,
+    ) -> Result<Result<(), String>, DriveError> {
+        let mut request = first;
+        for _ in 0..ROUNDS_MAX {
+            if !write.changed {
+                self.last_requests.insert(write.operation.clone(), request.clone());
+            }
+            // Without questions to expect, the first request is the last; else the one that carries the answers is.
+            let is_last = call.responses.is_empty() || request.pointer("/params/inputResponses").is_some();
+            if write.fault.is_some() && is_last {
+                return self.break_at(write, &request).await;
+            }
+            let Some(session) = &mut self.session else { return Ok(Ok(())) };
+            let Answer::Reply(reply) = session.ask(self.scribe, &request, self.run.plan.bounds.reply_ms).await? else {
+                return Ok(Ok(()));
+            };
+            let id = self.scribe.new_id();
+            match continuation(&request, &reply, call, id) {
+                Some(Ok(next)) => request = next,
+                Some(Err(reason)) => return Ok(Err(reason)),
+                None if write.fault.is_some() => {
+                    let reason = "the write ended before the request at which the fault was to strike".to_owned();
+                    self.scribe.write(None, Body::FaultMissed { reason })?;
+                    return Ok(Ok(()));
+                }
+                None => return Ok(Ok(())),
+            }
+        }
+        Ok(Err(format!("the server asked for input more than {ROUNDS_MAX} times")))
+    }
+
+    /// Sends the request with the fault at work.
+    async fn break_at(&mut self, write: &WriteStep, request: &Value) -> Result<Result<(), String>, DriveError> {
+        let bounds = self.run.plan.bounds;
+        let mut fault = WithholdReply::new(&bounds);
+        let (Some(observer), Some(session)) = (&self.observer, &mut self.session) else {
+            return Ok(Err("the effect cannot be watched: the target has no read-back".to_owned()));
+        };
+        let query = observer.effects_query(self.run.plan, &write.operation);
+        let mut watch = Watch {
+            reader: observer.live_reader(),
+            query,
+            polls: 0,
+        };
+        let mut seen = Seen {
+            effects_before: watch.count_until_read(bounds.quiet_ms).await?,
+            ..Seen::default()
+        };
+        session.send(self.scribe, request, bounds.reply_ms).await?;
+        let since = Clock::start();
+        let mut told = false;
+        let act = loop {
+            let look = std::time::Duration::from_millis(LOOK_MS);
+            if let Received::Frame(frame) = session.receive(self.scribe, look, fault.delivery()).await? {
+                seen.reply_is_whole |= Reply::to(&frame, &request["id"]).is_some();
+            }
+            seen.stream_ended = session.stream_ended();
+            if seen.stream_ended {
+                clock::pause().await;
+            }
+            seen.effects_now = watch.count()?.or(seen.effects_now);
+            seen.elapsed_ms = since.stamp().micros / 1000;
+            if let (Some(effects), false) = (seen.effects_now, told)
+                && effects > seen.effects_before
+            {
+                told = true;
+                let body = Body::EffectVisible {
+                    effects,
+                    effects_before: seen.effects_before,
+                    polls: watch.polls,
+                };
+                self.scribe.write(Some(&session.process), body)?;
+            }
+            match fault.next(seen) {
+                Act::Wait => {}
+                act => break act,
+            }
+        };
+        if let Act::Missed(reason) = act {
+            self.scribe.write(None, Body::FaultMissed { reason })?;
+        }
+        if let Some(session) = self.session.take() {
+            let survivors = session.kill(self.scribe, fault.delivery()).await?;
+            return Ok(quiet(survivors));
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Polls the living store for the effects of one operation.
+struct Watch {
+    reader: LiveReader,
+    query: crate::readback::Query,
+    polls: u64,
+}
+
+impl Watch {
+    /// How many effects there are; nothing when nothing new is known.
+    fn count(&mut self) -> Result<Option<usize>, DriveError> {
+        self.polls += 1;
+        match self.reader.poll(&self.query) {
+            Ok(Poll::Rows(rows)) => Ok(Some(rows.count())),
+            Ok(Poll::Absent) | Err(crate::readback::ReadError::NoSuchTable { .. }) => Ok(Some(0)),
+            Ok(Poll::Unchanged | Poll::Busy) => Ok(None),
+            Err(error) => Err(DriveError::Watch(error)),
+        }
+    }
+
+    async fn count_until_read(&mut self, bound_ms: u64) -> Result<usize, DriveError> {
+        let deadline = clock::Deadline::after(std::time::Duration::from_millis(bound_ms));
+        loop {
+            match self.count()? {
+                Some(count) => return Ok(count),
+                None if deadline.has_passed() => return Ok(0),
+                None => clock::pause().await,
+            }
+        }
+    }
+}
+
+/// The last request once more: equal but for its id, or with the changed data in its place.
+fn again(last: &Value, id: u64, changed: Option<&Call>) -> Value {
+    let mut request = last.clone();
+    request["id"] = id.into();
+    if let Some(call) = changed {
+        request["params"]["arguments"] = call.arguments.clone().into();
+        if let Some(responses) = request.pointer_mut("/params/inputResponses").and_then(Value::as_object_mut) {
+            replace_answers(responses, &call.responses);
+        }
+    }
+    request
+}
+
+fn replace_answers(responses: &mut Map<String, Value>, answers: &Map<String, Value>) {
+    for (key, response) in responses {
+        if let Some(answer) = answers.get(key) {
+            *response = answer.clone();
+        }
+    }
+}
+
+/// The next round, where the reply asks for one: every question answered from the profile.
+fn continuation(request: &Value, reply: &Value, call: &Call, id: u64) -> Option<Result<Value, String>> {
+    let reply = Reply::to(reply, &request["id"])?;
+    let ReplyKind::InputRequired(result) = reply.kind() else { return None };
+    let mut responses = Map::new();
+    let questions = result.get("inputRequests").and_then(Value::as_object);
+    for key in questions.into_iter().flat_map(Map::keys) {
+        let Some(answer) = call.responses.get(key) else {
+            return Some(Err(format!("the server asks for `{key}`, and [write] responses has no answer to it")));
+        };
+        responses.insert(key.clone(), answer.clone());
+    }
+    let state = result.get("requestState");
+    Some(Ok(protocol::continue_call(request, id, &responses, state)))
+}
+
+fn quiet(survivors: usize) -> Result<(), String> {
+    if survivors == 0 {
+        return Ok(());
+    }
+    Err(format!("{survivors} processes of the server could not be ended, so nothing can be counted"))
+}
+
+fn describe(step: &Step) -> String {
+    match step {
+        Step::Start { process } => format!("start the server as `{process}`"),
+        Step::Stop { process } => format!("stop `{process}`"),
+        Step::Kill { process } => format!("kill `{process}`"),
+        Step::Observe { label, when, .. } => match when {
+            When::Now => format!("observe `{label}`"),
+            When::Quiet => format!("freeze the store and observe `{label}`"),
+        },
+        Step::Write(write) => {
+            let how = match (write.from, write.changed, write.fault.is_some()) {
+                (_, _, true) => ", its reply withheld and the server killed",
+                (_, true, _) => ", the last request again with changed data",
+                (From::Repeat, ..) => ", the last request again",
+                (From::Start, ..) => "",
+            };
+            format!("write {} as `{}`{how}", write.operation, write.name)
+        }
+        Step::Status { operation, name, .. } => format!("ask for the status of {operation} as `{name}`"),
+    }
+}

@@ -1,0 +1,69 @@
+//! The scribe of a case: the one owner of its recorder and its clock, so that events are ordered as they happen.
+
+use super::clock::{Clock, Stamp};
+use super::framing::{FrameKind, RawFrame};
+use crate::record::{Body, CaseFolder, Direction, Message, RecordError, Recorder};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Scribe {
+    recorder: Recorder,
+    clock: Clock,
+    next_id: u64,
+}
+
+impl Scribe {
+    /// Opens the record of a case; its time starts now.
+    pub fn begin(folder: &CaseFolder) -> Result<Self, RecordError> {
+        Ok(Self {
+            recorder: Recorder::create(folder)?,
+            clock: Clock::start(),
+            next_id: 0,
+        })
+    }
+
+    /// The clock of the case.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Writes an event that happens now.
+    pub fn write(&mut self, process: Option<&str>, body: Body) -> Result<(), RecordError> {
+        let at = self.clock.stamp();
+        self.write_at(at, process, body)
+    }
+
+    /// Writes an event that happened at `at`.
+    pub fn write_at(&mut self, at: Stamp, process: Option<&str>, body: Body) -> Result<(), RecordError> {
+        self.recorder.write(at.micros, process, body).map(drop)
+    }
+
+    /// Writes a frame that came in; returns it as JSON, where it is JSON.
+    pub fn write_incoming(
+        &mut self,
+        at: Stamp,
+        process: &str,
+        frame: RawFrame,
+        withheld: bool,
+    ) -> Result<Option<serde_json::Value>, RecordError> {
+        let unterminated = matches!(frame.kind, FrameKind::Unterminated);
+        let mut message = match frame.kind {
+            FrameKind::Oversize { length, sha256, .. } => {
+                Message::oversize(Direction::ServerToClient, &frame.bytes, length, sha256)
+            }
+            FrameKind::Whole | FrameKind::Unterminated => Message::whole(Direction::ServerToClient, &frame.bytes),
+        };
+        message.unterminated = unterminated;
+        message.withheld = withheld;
+        // A frame that the stream's end cut off is no frame, even if it happens to be JSON.
+        let payload = if message.unterminated { None } else { message.payload.clone() };
+        self.write_at(at, Some(process), Body::Message(message))?;
+        Ok(payload)
+    }
+
+    /// A JSON-RPC id that no request of this case has had.
+    pub fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+}

@@ -1,0 +1,237 @@
+//! One server process and the conversation with it: launch, handshake, requests, end.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::DriveError;
+use super::clock::Deadline;
+use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched};
+use super::scribe::Scribe;
+use super::transport::{EndReason, Incoming, SendError, StdioLimits};
+use crate::fault::Delivery;
+use crate::protocol::{self, Era, Reply};
+use crate::record::{Body, Direction, Message};
+
+/// From the end of a tree to the end of its standard output and error.
+const DRAIN_MS: u64 = 2_000;
+
+/// A server process that was launched for a case.
+#[derive(Debug)]
+pub struct Session {
+    /// The name that the case gives it.
+    pub process: String,
+    era: Era,
+    launched: Launched,
+    stream_ended: bool,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Its reply.
+    Reply(Value),
+    /// None within the bound.
+    TimedOut,
+    /// None, and none will come: the peer is gone.
+    Gone,
+}
+
+impl Session {
+    /// Launches a server; the handshake is another step.
+    pub fn launch(scribe: &mut Scribe, process: &str, spec: &LaunchSpec, era: Era) -> Result<Self, DriveError> {
+        let launched = Launch::Plain.start(spec, StdioLimits::default(), scribe.clock().stamp_fn())?;
+        let mut command = vec![spec.program.to_string_lossy().into_owned()];
+        command.extend(spec.args.iter().map(|argument| argument.to_string_lossy().into_owned()));
+        let body = Body::ProcessStarted {
+            pid: launched.process.pid().unsigned_abs(),
+            command,
+            cwd: spec.cwd.display().to_string(),
+            environment: spec.env.keys().map(|name| name.to_string_lossy().into_owned()).collect(),
+        };
+        scribe.write(Some(process), body)?;
+        Ok(Self {
+            process: process.to_owned(),
+            era,
+            launched,
+            stream_ended: false,
+        })
+    }
+
+    /// Whether the server's standard output has ended.
+    pub fn stream_ended(&self) -> bool {
+        self.stream_ended
+    }
+
+    /// Changes the era, once a probe has told it.
+    pub fn speak(&mut self, era: Era) {
+        self.era = era;
+    }
+
+    /// The era that is spoken.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// The handshake of the era: after it, the server is known to listen.
+    pub async fn shake_hands(&mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<Answer, DriveError> {
+        let id = scribe.new_id();
+        let request = match self.era {
+            Era::Modern => protocol::discover(id),
+            Era::Legacy => protocol::initialize(id),
+        };
+        let answer = self.ask(scribe, &request, bound_ms).await?;
+        if self.era == Era::Legacy && matches!(answer, Answer::Reply(_)) {
+            self.send(scribe, &protocol::initialized(), bound_ms).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Sends a request and waits for its reply.
+    pub async fn ask(&mut self, scribe: &mut Scribe, request: &Value, bound_ms: u64) -> Result<Answer, DriveError> {
+        let deadline = Deadline::after(Duration::from_millis(bound_ms));
+        if !self.send(scribe, request, bound_ms).await? {
+            return Ok(Answer::Gone);
+        }
+        loop {
+            let frame = match self.receive(scribe, deadline.remaining(), Delivery::Deliver).await? {
+                Received::Frame(frame) => frame,
+                Received::Nothing if self.stream_ended => return Ok(Answer::Gone),
+                Received::Nothing => {
+                    let body = Body::TimedOut {
+                        what: format!("the reply to {}", request["method"].as_str().unwrap_or("a request")),
+                        bound_ms,
+                    };
+                    scribe.write(Some(&self.process), body)?;
+                    return Ok(Answer::TimedOut);
+                }
+            };
+            if Reply::to(&frame, &request["id"]).is_some() {
+                return Ok(Answer::Reply(frame));
+            }
+            if self.era == Era::Legacy
+                && let Some(answer) = protocol::answer_server_request(&frame)
+            {
+                self.send(scribe, &answer, bound_ms).await?;
+            }
+        }
+    }
+
+    /// Sends one frame; `false` when the peer was gone or did not read, which is data and no error of ours.
+    pub async fn send(&mut self, scribe: &mut Scribe, frame: &Value, bound_ms: u64) -> Result<bool, DriveError> {
+        protocol::check_outgoing(self.era, frame).map_err(DriveError::OwnFrame)?;
+        let line = frame.to_string();
+        let message = Message::whole(Direction::ClientToServer, line.as_bytes());
+        scribe.write(Some(&self.process), Body::Message(message))?;
+        let sent = self.launched.transport.send(line.as_bytes(), Duration::from_millis(bound_ms)).await;
+        match sent {
+            Ok(()) => Ok(true),
+            Err(
+                error @ (SendError::PeerGone { .. }
+                | SendError::TimedOut { .. }
+                | SendError::Closed
+                | SendError::Failed { .. }),
+            ) => {
+                let reason = error.to_string();
+                scribe.write(Some(&self.process), Body::SendFailed { reason })?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// The next JSON frame within a bound; frames that are not JSON are recorded and passed over.
+    pub async fn receive(
+        &mut self,
+        scribe: &mut Scribe,
+        bound: Duration,
+        delivery: Delivery,
+    ) -> Result<Received, DriveError> {
+        let deadline = Deadline::after(bound);
+        while !self.stream_ended {
+            match self.launched.transport.receive(deadline.remaining()).await {
+                None => break,
+                Some(Incoming::Frame { at, frame }) => {
+                    let withheld = delivery == Delivery::Withhold;
+                    let payload = scribe.write_incoming(at, &self.process, frame, withheld)?;
+                    if let Some(payload) = payload {
+                        return Ok(Received::Frame(payload));
+                    }
+                }
+                Some(Incoming::End { at, reason }) => {
+                    self.stream_ended = true;
+                    scribe.write_at(at, Some(&self.process), Body::StreamEnded)?;
+                    if let EndReason::Failed(reason) = reason {
+                        scribe.write_at(at, Some(&self.process), Body::SendFailed { reason })?;
+                    }
+                }
+            }
+        }
+        Ok(Received::Nothing)
+    }
+
+    /// SIGKILL for the whole tree, then what still lay in the pipes. Returns the survivors.
+    pub async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<usize, DriveError> {
+        let killed = self.launched.process.kill_tree().await;
+        let signalled = Body::Signalled {
+            signal: "SIGKILL".to_owned(),
+            processes: killed.signalled.len().max(1),
+        };
+        scribe.write(Some(&self.process), signalled)?;
+        self.drain(scribe, delivery).await?;
+        self.ended(scribe, killed.exit, killed.survivors)?;
+        Ok(killed.survivors)
+    }
+
+    /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
+    pub async fn stop(mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<usize, DriveError> {
+        let wait = self.launched.close_stdin_and_wait(Duration::from_millis(bound_ms)).await;
+        if wait == ExitWait::StillRunning {
+            let what = "the exit of the server after the end of its standard input".to_owned();
+            scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
+        }
+        // Also after a good exit: helpers may have stayed behind, and a count needs quiet.
+        let killed = self.launched.process.kill_tree().await;
+        if !killed.signalled.is_empty() {
+            let signalled = Body::Signalled {
+                signal: "SIGKILL".to_owned(),
+                processes: killed.signalled.len(),
+            };
+            scribe.write(Some(&self.process), signalled)?;
+        }
+        self.drain(scribe, Delivery::Deliver).await?;
+        self.ended(scribe, killed.exit, killed.survivors)?;
+        Ok(killed.survivors)
+    }
+
+    async fn drain(&mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<(), DriveError> {
+        let deadline = Deadline::after(Duration::from_millis(DRAIN_MS));
+        while !self.stream_ended && !deadline.has_passed() {
+            self.receive(scribe, deadline.remaining(), delivery).await?;
+        }
+        self.launched.process.finish_stderr(Duration::from_millis(DRAIN_MS)).await;
+        Ok(())
+    }
+
+    fn ended(&self, scribe: &mut Scribe, exit: Exit, survivors: usize) -> Result<(), DriveError> {
+        let (code, signal) = match exit {
+            Exit::Code(code) => (Some(code), None),
+            Exit::Signal(signal) => (None, Some(signal)),
+            Exit::Unobserved => (None, None),
+        };
+        let body = Body::ProcessEnded {
+            code,
+            signal,
+            survivors,
+        };
+        Ok(scribe.write(Some(&self.process), body)?)
+    }
+}
+
+/// What came in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// A JSON frame.
+    Frame(Value),
+    /// Nothing within the bound, or nothing will come any more.
+    Nothing,
+}

@@ -1,0 +1,249 @@
+//! The stage of a case: its folders, its clock, its secrets, and how its target is launched from them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::environment;
+use super::process::LaunchSpec;
+use crate::plan::{Naming, common_values};
+use crate::target::{PlaceholderError, SecretSource, Target, Values};
+
+/// Where the injected clock starts, in Unix seconds.
+pub const CLOCK_START_UNIX: i64 = 1_790_035_200;
+
+/// Most bytes of a server's standard error that are kept.
+pub const STDERR_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Why a stage could not be set.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// A template of the profile has a placeholder that means nothing there.
+    #[error("{place}: {source}")]
+    Placeholder {
+        /// Which key of the profile.
+        place: String,
+        /// What is wrong.
+        source: PlaceholderError,
+    },
+    /// A secret is to come from a variable that is not set.
+    #[error("launch.secrets.{name}: the environment variable {variable} is not set; set it, or use `random:32`")]
+    Secret {
+        /// The variable of the server.
+        name: String,
+        /// The variable of the caller.
+        variable: String,
+    },
+    /// A folder or file could not be made.
+    #[error("create {path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The seed of a new store does not run.
+    #[error("run store.seed {path}: {reason}")]
+    Seed {
+        /// The script.
+        path: PathBuf,
+        /// What SQLite said.
+        reason: String,
+    },
+    /// The store of the profile is in use by earlier data, and lies outside the case's own folder.
+    #[error("store.path {path} does not begin with {{data}}: the harness writes only to stores that it made")]
+    ForeignStore {
+        /// The path.
+        path: String,
+    },
+}
+
+/// What is the same for every case of a run.
+#[derive(Debug)]
+pub struct RunSetting {
+    /// The target.
+    pub target: Target,
+    /// Where names come from.
+    pub naming: Naming,
+    /// The harness's own executable.
+    pub harness: PathBuf,
+    /// The folder under which every case gets its own.
+    pub scratch: PathBuf,
+    /// Values of the secrets, the same in every process of the run.
+    secrets: BTreeMap<String, String>,
+    /// The planted defect.
+    defect: Option<String>,
+}
+
+/// The stage of one case.
+#[derive(Debug)]
+pub struct Stage {
+    /// `{data}`.
+    pub data: PathBuf,
+    home: PathBuf,
+    clock: PathBuf,
+    values: Values,
+}
+
+impl RunSetting {
+    /// Resolves what needs the environment: secrets.
+    pub fn new(
+        target: Target,
+        naming: Naming,
+        harness: PathBuf,
+        scratch: PathBuf,
+        defect: Option<String>,
+    ) -> Result<Self, StageError> {
+        let mut secrets = BTreeMap::new();
+        for (name, source) in &target.launch.secrets {
+            let value = match source {
+                SecretSource::Random(bytes) => random_hex(*bytes),
+                SecretSource::Env(variable) => std::env::var(variable).map_err(|_| StageError::Secret {
+                    name: name.clone(),
+                    variable: variable.clone(),
+                })?,
+            };
+            secrets.insert(name.clone(), value);
+        }
+        if let Some(store) = &target.store
+            && !store.path.starts_with("{data}")
+        {
+            return Err(StageError::ForeignStore {
+                path: store.path.clone(),
+            });
+        }
+        Ok(Self {
+            target,
+            naming,
+            harness,
+            scratch,
+            secrets,
+            defect,
+        })
+    }
+
+    /// Makes the folders of one case.
+    pub fn stage(&self, case: &str) -> Result<Stage, StageError> {
+        let root = self.scratch.join(case);
+        let stage = self.stage_at(&root);
+        for folder in [&stage.data, &stage.home] {
+            fs::create_dir_all(folder).map_err(failed(folder))?;
+        }
+        fs::write(&stage.clock, format!("{CLOCK_START_UNIX}\n")).map_err(failed(&stage.clock))?;
+        self.seed(&stage)?;
+        Ok(stage)
+    }
+
+    fn stage_at(&self, root: &Path) -> Stage {
+        let (data, home, clock) = (root.join("data"), root.join("home"), root.join("clock"));
+        let values = common_values(&self.naming)
+            .with("data", data.display().to_string())
+            .with("clock", clock.display().to_string())
+            .with("harness", self.harness.display().to_string());
+        Stage {
+            data,
+            home,
+            clock,
+            values,
+        }
+    }
+
+    /// Fills every template of the launch once, so that a wrong placeholder is found before anything is started.
+    pub fn check_templates(&self) -> Result<(), StageError> {
+        let stage = self.stage_at(&self.scratch.join("check"));
+        self.launch_spec(&stage, PathBuf::new())?;
+        self.store_path(&stage)?;
+        self.artifacts(&stage)?;
+        Ok(())
+    }
+
+    /// How the server of this stage is launched.
+    pub fn launch_spec(&self, stage: &Stage, stderr_file: PathBuf) -> Result<LaunchSpec, StageError> {
+        let launch = &self.target.launch;
+        let command = stage.fill_all("launch.command", &launch.command)?;
+        let (program, arguments) = command.split_first().expect("a target has a program: resolving checks it");
+        let mut env = environment::passed_on(std::env::vars_os(), &stage.home);
+        for (name, template) in &launch.env {
+            let value = stage.fill(&format!("launch.env.{name}"), template)?;
+            env.insert(name.into(), value.into());
+        }
+        for (name, value) in &self.secrets {
+            env.insert(name.into(), value.into());
+        }
+        if let (Some(variable), Some(defect)) = (&self.target.defects_env, &self.defect) {
+            env.insert(variable.into(), defect.into());
+        }
+        let cwd = match &launch.cwd {
+            Some(cwd) => PathBuf::from(stage.fill("launch.cwd", cwd)?),
+            None => stage.data.clone(),
+        };
+        Ok(LaunchSpec {
+            program: program.into(),
+            args: arguments.iter().map(OsString::from).collect(),
+            env,
+            cwd,
+            stderr_file,
+            stderr_bytes_max: STDERR_BYTES_MAX,
+        })
+    }
+
+    /// Where the store of this stage is, where the target has one.
+    pub fn store_path(&self, stage: &Stage) -> Result<Option<PathBuf>, StageError> {
+        let Some(store) = &self.target.store else { return Ok(None) };
+        Ok(Some(PathBuf::from(stage.fill("store.path", &store.path)?)))
+    }
+
+    /// The files and folders whose digests say what was tested.
+    pub fn artifacts(&self, stage: &Stage) -> Result<Vec<String>, StageError> {
+        stage.fill_all("launch.artifact", &self.target.launch.artifact)
+    }
+
+    /// A stage that only fills templates; its folders are not made.
+    pub fn dry_stage(&self) -> Stage {
+        self.stage_at(&self.scratch.join("dry"))
+    }
+
+    fn seed(&self, stage: &Stage) -> Result<(), StageError> {
+        let Some(seed) = self.target.store.as_ref().and_then(|store| store.seed.as_ref()) else { return Ok(()) };
+        let Some(path) = self.store_path(stage)? else { return Ok(()) };
+        let trouble = |reason: String| StageError::Seed {
+            path: seed.clone(),
+            reason,
+        };
+        let script = fs::read_to_string(seed).map_err(|error| trouble(error.to_string()))?;
+        let connection = rusqlite::Connection::open(path).map_err(|error| trouble(error.to_string()))?;
+        connection.execute_batch(&script).map_err(|error| trouble(error.to_string()))?;
+        connection.close().map_err(|(_, error)| trouble(error.to_string()))
+    }
+}
+
+impl Stage {
+    fn fill(&self, place: &str, template: &str) -> Result<String, StageError> {
+        self.values.fill(template).map_err(|source| StageError::Placeholder {
+            place: place.to_owned(),
+            source,
+        })
+    }
+
+    fn fill_all(&self, place: &str, templates: &[String]) -> Result<Vec<String>, StageError> {
+        templates.iter().map(|template| self.fill(place, template)).collect()
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> StageError {
+    let path = path.to_path_buf();
+    move |source| StageError::File { path, source }
+}
+
+/// So many random bytes as lower-case hex, from the system's source of randomness.
+fn random_hex(bytes: usize) -> String {
+    let mut hex = String::with_capacity(bytes * 2 + 32);
+    while hex.len() < bytes * 2 {
+        // 122 of a version 4 UUID's 128 bits are random; the digest spreads them over the whole word.
+        let word = uuid::Uuid::new_v4();
+        hex.push_str(&crate::digest::sha256_hex(word.as_bytes())[..30]);
+    }
+    hex.truncate(bytes * 2);
+    hex
+}

@@ -1,0 +1,52 @@
+//! Faults: one file per fault, all behind one small trait.
+//!
+//! A fault is a small object that answers two questions with an enum. It touches no process and no store: the driver
+//! tells it what was seen, and does what it says.
+
+mod withhold_reply;
+
+pub use withhold_reply::WithholdReply;
+
+/// What the driver has seen since the request was sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Effects counted before the request was sent.
+    pub effects_before: usize,
+    /// Effects counted now; nothing while the store could not be read.
+    pub effects_now: Option<usize>,
+    /// Whether the whole reply lies in our pipe.
+    pub reply_is_whole: bool,
+    /// Whether the server's standard output has ended.
+    pub stream_ended: bool,
+    /// Milliseconds since the request was sent.
+    pub elapsed_ms: u64,
+}
+
+/// Whether frames reach the client side while a fault is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// They do.
+    Deliver,
+    /// They are recorded, and kept back.
+    Withhold,
+}
+
+/// What the driver does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Look again.
+    Wait,
+    /// The moment has come: SIGKILL for the whole tree.
+    KillTree,
+    /// The moment was missed, and why.
+    Missed(String),
+}
+
+/// A fault at one request.
+pub trait Fault {
+    /// Whether frames reach the client side meanwhile.
+    fn delivery(&self) -> Delivery;
+
+    /// What to do, given what was seen.
+    fn next(&mut self, seen: Seen) -> Act;
+}

@@ -1,0 +1,160 @@
+//! The frames that we send, as values, and the check that each passes before it is sent: a mistake of ours must never
+//! count against a server.
+
+use serde_json::{Map, Value, json};
+
+use super::handshake::Era;
+use super::{REVISION_LEGACY, REVISION_MODERN};
+
+/// The keys that every modern request carries in `_meta` (MCP 2026-07-28, stateless protocol).
+const META_KEYS: [&str; 3] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+];
+
+/// JSON-RPC: the method is not known.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+fn client_info() -> Value {
+    json!({"name": "harness", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// What our side can do: answer questions put as forms.
+fn client_capabilities() -> Value {
+    json!({"elicitation": {}})
+}
+
+fn request(era: Era, id: u64, method: &str, mut params: Map<String, Value>) -> Value {
+    if era == Era::Modern {
+        let [version, info, capabilities] = META_KEYS;
+        let meta = json!({version: REVISION_MODERN, info: client_info(), capabilities: client_capabilities()});
+        params.insert("_meta".to_owned(), meta);
+    }
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// `server/discover`, the probe that tells the eras apart.
+pub fn discover(id: u64) -> Value {
+    request(Era::Modern, id, "server/discover", Map::new())
+}
+
+/// `initialize`, the legacy handshake.
+pub fn initialize(id: u64) -> Value {
+    let mut params = Map::new();
+    params.insert("protocolVersion".to_owned(), REVISION_LEGACY.into());
+    params.insert("capabilities".to_owned(), client_capabilities());
+    params.insert("clientInfo".to_owned(), client_info());
+    request(Era::Legacy, id, "initialize", params)
+}
+
+/// `notifications/initialized`, which ends the legacy handshake.
+pub fn initialized() -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
+}
+
+/// `tools/call`.
+pub fn call_tool(era: Era, id: u64, tool: &str, arguments: &Map<String, Value>) -> Value {
+    let mut params = Map::new();
+    params.insert("name".to_owned(), tool.into());
+    params.insert("arguments".to_owned(), arguments.clone().into());
+    request(era, id, "tools/call", params)
+}
+
+/// The continuation of a call: the same call with the answers and the state that came with the questions.
+pub fn continue_call(call: &Value, id: u64, responses: &Map<String, Value>, state: Option<&Value>) -> Value {
+    let mut again = call.clone();
+    again["id"] = id.into();
+    again["params"]["inputResponses"] = responses.clone().into();
+    if let Some(state) = state {
+        again["params"]["requestState"] = state.clone();
+    }
+    again
+}
+
+/// What a client by rule answers to a request of the server: `ping` is answered, anything that we did not offer is
+/// refused. Nothing when the frame is no request.
+pub fn answer_server_request(frame: &Value) -> Option<Value> {
+    let id = frame.get("id")?;
+    let method = frame.get("method")?.as_str()?;
+    Some(if method == "ping" {
+        json!({"jsonrpc": "2.0", "id": id, "result": {}})
+    } else {
+        let message = format!("{method} is not offered by this client");
+        json!({"jsonrpc": "2.0", "id": id, "error": {"code": METHOD_NOT_FOUND, "message": message}})
+    })
+}
+
+/// Checks a frame of ours: what JSON-RPC 2.0 and the era ask of it.
+pub fn check_outgoing(era: Era, frame: &Value) -> Result<(), String> {
+    if frame.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err("it has no `jsonrpc: \"2.0\"`".to_owned());
+    }
+    let Some(method) = frame.get("method").and_then(Value::as_str) else {
+        let is_answer = frame.get("id").is_some() && (frame.get("result").is_some() != frame.get("error").is_some());
+        return if is_answer { Ok(()) } else { Err("it is neither request nor answer".to_owned()) };
+    };
+    if frame.get("params").is_some_and(|params| !params.is_object()) {
+        return Err(format!("the params of {method} are no object"));
+    }
+    if frame.get("id").is_none() {
+        return Ok(());
+    }
+    if !frame["id"].is_u64() {
+        return Err(format!("the id of {method} is no whole number"));
+    }
+    let meta = frame.pointer("/params/_meta");
+    let missing = META_KEYS.iter().find(|key| meta.and_then(|meta| meta.get(**key)).is_none());
+    match missing {
+        Some(key) if era == Era::Modern => Err(format!("{method} lacks `_meta` key {key}")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_we_build_passes_our_own_check() {
+        let arguments = Map::new();
+        for era in [Era::Modern, Era::Legacy] {
+            let call = call_tool(era, 3, "write", &arguments);
+            let continuation = continue_call(&call, 4, &Map::new(), Some(&json!("sealed")));
+            for frame in [call, continuation, initialized()] {
+                assert_eq!(check_outgoing(era, &frame), Ok(()), "{frame}");
+            }
+        }
+        assert_eq!(check_outgoing(Era::Modern, &discover(1)), Ok(()));
+        assert_eq!(check_outgoing(Era::Legacy, &initialize(1)), Ok(()));
+    }
+
+    #[test]
+    fn a_frame_without_what_the_era_asks_is_refused() {
+        let mut frame = discover(1);
+        frame["params"]["_meta"].as_object_mut().expect("an object").remove(META_KEYS[1]);
+        assert!(check_outgoing(Era::Modern, &frame).is_err());
+        assert!(check_outgoing(Era::Legacy, &json!({"id": 1, "method": "x"})).is_err());
+        assert!(check_outgoing(Era::Legacy, &json!({"jsonrpc": "2.0", "id": 1.5, "method": "x"})).is_err());
+        assert!(check_outgoing(Era::Legacy, &json!({"jsonrpc": "2.0", "id": 1})).is_err());
+    }
+
+    #[test]
+    fn a_continuation_is_the_same_call_with_a_new_id() {
+        let call = call_tool(Era::Modern, 3, "write", &Map::new());
+        let mut continuation = continue_call(&call, 4, &Map::new(), None);
+        assert_eq!(continuation["id"], 4);
+        continuation["id"] = 3.into();
+        continuation["params"].as_object_mut().expect("an object").shift_remove("inputResponses");
+        assert_eq!(continuation, call);
+    }
+
+    #[test]
+    fn requests_of_a_server_are_answered_by_rule() {
+        let ping = answer_server_request(&json!({"jsonrpc": "2.0", "id": "a", "method": "ping"}));
+        assert_eq!(ping, Some(json!({"jsonrpc": "2.0", "id": "a", "result": {}})));
+        let roots = answer_server_request(&json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
+        assert_eq!(roots.expect("an answer")["error"]["code"], METHOD_NOT_FOUND);
+        assert_eq!(answer_server_request(&json!({"method": "notifications/message"})), None);
+    }
+}
