@@ -1,1 +1,3 @@
 //! Conformance and fault-injection test harness for MCP servers.
+
+pub mod readback;
