@@ -12,6 +12,10 @@
 
 pub mod error;
 pub mod query;
+pub mod sqlite;
 
 pub use error::{Bound, ReadError};
 pub use query::{Query, Rows};
+pub use sqlite::freeze::{FreezeError, Frozen, FrozenFile, freeze};
+pub use sqlite::live::{LiveReader, Poll, observe_live};
+pub use sqlite::read_copy::query_read_copy;
