@@ -7,10 +7,12 @@
 //! | [`live`] | reading while a server lives |
 //! | [`freeze`] | copying the bytes after a death, and making the read copy |
 //! | [`read_copy`] | asking a read copy |
+//! | [`doctor`] | a copy with every marked row twice, for the control |
 //! | `run` | one reading statement on an open connection, within bounds |
 //! | `header`, `locks`, `copy` | the file format, SQLite's locks, bytes that stand still: what the above share |
 
 mod copy;
+pub mod doctor;
 pub mod freeze;
 mod header;
 pub mod live;

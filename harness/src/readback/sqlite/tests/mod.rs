@@ -3,6 +3,7 @@
 //! Whoever plays the server is another process ([`child`]): POSIX locks of one process do not show its quarrels.
 
 mod child;
+mod doctor;
 mod freeze;
 mod live;
 mod query;
