@@ -164,7 +164,7 @@ impl Guarded {
 
     fn all_are_there(&self) {
         assert!(self.scratch.is_dir());
-        assert_eq!(marked(&self.mark).len(), GUARDED_PROCESSES);
+        await_marked(&self.mark, GUARDED_PROCESSES);
     }
 
     /// Waits for the guard's end and for everything else to be gone; returns the guard's code, or the signal + 1000.

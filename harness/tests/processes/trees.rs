@@ -44,7 +44,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 async fn a_kill_ends_children_sessions_and_daemons() {
     let mut server = play(&["tree"]);
     server.expect_line("ready").await;
-    assert_eq!(marked(&server.mark).len(), roles::TREE_PROCESSES);
+    await_marked(&server.mark, roles::TREE_PROCESSES);
     assert_eq!(server.launched.process.survivors(), roles::TREE_PROCESSES);
     let killed = server.launched.process.kill_tree().await;
     assert_eq!((killed.survivors, killed.exit), (0, Exit::Signal(9)));
@@ -74,7 +74,7 @@ async fn a_kill_spares_the_tree_of_another_server() {
     other.expect_line("ready").await;
     assert_eq!(one.launched.process.kill_tree().await.survivors, 0);
     assert_eq!(marked(&one.mark), [0; 0]);
-    assert_eq!(marked(&other.mark).len(), roles::TREE_PROCESSES);
+    await_marked(&other.mark, roles::TREE_PROCESSES);
     assert_eq!(other.launched.process.kill_tree().await.survivors, 0);
     assert_eq!(marked(&other.mark), [0; 0]);
 }
