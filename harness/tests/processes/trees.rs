@@ -3,8 +3,8 @@
 use harness::drive::process::{Exit, ExitWait, Helper, Signal};
 use libtest_mimic::Trial;
 
-use crate::support::{WAIT_MAX, await_marked, marked, roles, this_program};
-use crate::{block_on, launch, play, trial};
+use crate::support::{WAIT_MAX, await_marked, marked, roles};
+use crate::{block_on, launch, play, play_scenario, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -147,14 +147,11 @@ async fn dropping_a_server_kills_its_tree() {
 
 /// Whose an orphan is when nothing tells depends on how many servers are live: that needs a process of its own.
 async fn in_its_own_process() {
-    let mut command = std::process::Command::new(this_program());
-    let mut scenario = Helper::spawn(command.args(["--role", "scenario", "traceless"])).unwrap();
-    assert!(scenario.child().wait().unwrap().success());
+    play_scenario("traceless-orphan");
 }
 
-/// Plays a scenario; a panic is its failure.
-pub(crate) fn scenario(name: &str) {
-    assert_eq!(name, "traceless");
+/// The part of [`in_its_own_process`].
+pub(crate) fn traceless_orphan() {
     block_on(async {
         let mut bystander = std::process::Command::new("sleep");
         let mut bystander = Helper::spawn(std::os::unix::process::CommandExt::process_group(
