@@ -110,10 +110,14 @@ impl ServerHandler for GuardedServer {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.tools.ledger.note_arrival();
+        if request.is_some_and(|page| page.cursor.is_some()) {
+            let message = "the listing has one page, and no cursor was issued";
+            return Err(ErrorData::invalid_params(message, None));
+        }
         let tools = Tools::descriptions().into_iter().map(listed).collect();
         let mut result = ListToolsResult::with_all_items(tools);
         result.meta = result_meta(is_modern(&context));
