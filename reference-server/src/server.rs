@@ -51,8 +51,17 @@ pub enum SessionError {
     LoopDied(String),
 }
 
+/// Why a session ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Stdin was closed, and what was in flight has been answered.
+    StdinClosed,
+    /// SIGTERM arrived.
+    Terminated,
+}
+
 /// Serves one session over stdin and stdout, until stdin closes or SIGTERM arrives.
-pub(crate) async fn serve_stdio(tools: Tools) -> Result<(), SessionError> {
+pub(crate) async fn serve_stdio(tools: Tools) -> Result<Ended, SessionError> {
     let mut terminated = signal(SignalKind::terminate()).map_err(SessionError::Signals)?;
     let server = GuardedServer {
         tools: Arc::new(tools),
@@ -71,9 +80,9 @@ pub(crate) async fn serve_stdio(tools: Tools) -> Result<(), SessionError> {
     tokio::select! {
         ended = session => match ended? {
             QuitReason::JoinError(died) => Err(SessionError::LoopDied(died.to_string())),
-            QuitReason::Closed | QuitReason::Cancelled | _ => Ok(()),
+            QuitReason::Closed | QuitReason::Cancelled | _ => Ok(Ended::StdinClosed),
         },
-        _ = terminated.recv() => Ok(()),
+        _ = terminated.recv() => Ok(Ended::Terminated),
     }
 }
 

@@ -51,6 +51,22 @@ fn sigterm_is_a_clean_end_with_stdin_still_open() {
 }
 
 #[test]
+fn sigterm_does_not_wait_for_a_locked_store() {
+    let bench = Bench::new();
+    let mut server = bench.start_with("GUARD_BUSY_TIMEOUT_MS", "30000");
+    let state = server.first_round(&issue("op-1"));
+    let lock = bench.lock();
+    let params = continuation(&issue("op-1"), &state, &accept("alpha"));
+    server.begin("tools/call", &params, &json!({ "elicitation": {} }));
+    server.request("tools/list", &json!({}));
+    server.signal("TERM");
+    // The lock is held until the server has ended.
+    assert_eq!(server.ended().code(), Some(0));
+    lock.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(bench.count("issues") + bench.count("operations"), 0);
+}
+
+#[test]
 fn a_store_is_left_whole_in_one_file() {
     let bench = Bench::new();
     let mut server = bench.start();
