@@ -40,9 +40,17 @@ const METHODS: &[&str] = &[
 /// A session that did not end as it should.
 #[derive(Debug, Error)]
 pub enum SessionError {
-    /// The session could not be opened.
-    #[error("the session was not opened: {0}")]
-    NotOpened(Box<ServerInitializeError>),
+    /// The first message opens no session. What it said is not repeated: it may be long, and is not ours.
+    #[error(
+        "the session was not opened: the first message is no request; begin with server/discover or initialize"
+    )]
+    NoRequest,
+    /// The handshake failed, and the client has been told why.
+    #[error("the session was not opened: the handshake failed with code {0}")]
+    HandshakeFailed(i32),
+    /// The first reply could not be sent.
+    #[error("the session was not opened: the client reads no replies")]
+    NobodyReads,
     /// The signals cannot be listened to.
     #[error("signals cannot be listened to: {0}")]
     Signals(std::io::Error),
@@ -74,7 +82,11 @@ pub(crate) async fn serve_stdio(tools: Tools) -> Result<Ended, SessionError> {
                 .map_err(|died| SessionError::LoopDied(died.to_string())),
             // Nobody wanted anything: that is an end, not a failure.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(QuitReason::Closed),
-            Err(error) => Err(SessionError::NotOpened(Box::new(error))),
+            Err(ServerInitializeError::InitializeFailed(error)) => {
+                Err(SessionError::HandshakeFailed(error.code.0))
+            }
+            Err(ServerInitializeError::TransportError { .. }) => Err(SessionError::NobodyReads),
+            Err(_another) => Err(SessionError::NoRequest),
         }
     };
     tokio::select! {

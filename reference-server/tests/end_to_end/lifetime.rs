@@ -51,6 +51,20 @@ fn sigterm_is_a_clean_end_with_stdin_still_open() {
 }
 
 #[test]
+fn a_first_message_that_is_no_request_is_one_line_and_a_failure() {
+    let bench = Bench::new();
+    let mut server = bench.start_with_stderr();
+    server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/\u{1b}[2J" }));
+    let (status, complaint) = server.ended_with_complaint();
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(complaint.matches('\n').count(), 1, "{complaint}");
+    assert!(
+        complaint.contains("the first message is no request"),
+        "{complaint}"
+    );
+}
+
+#[test]
 fn sigterm_does_not_wait_for_a_locked_store() {
     let bench = Bench::new();
     let mut server = bench.start_with("GUARD_BUSY_TIMEOUT_MS", "30000");

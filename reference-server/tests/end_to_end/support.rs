@@ -1,7 +1,7 @@
 //! A folder with a store and a clock, servers that use them, and raw lines to and fro.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -65,6 +65,11 @@ impl Bench {
         self.launch().start()
     }
 
+    /// A server whose stderr is kept.
+    pub(crate) fn start_with_stderr(&self) -> Server {
+        self.launch().start_with(Stdio::piped())
+    }
+
     pub(crate) fn start_with(&self, name: &str, value: &str) -> Server {
         self.launch().env(name, value).start()
     }
@@ -122,12 +127,16 @@ impl Launch {
         self.command.stdin(Stdio::null()).output().unwrap()
     }
 
-    pub(crate) fn start(mut self) -> Server {
+    pub(crate) fn start(self) -> Server {
+        self.start_with(Stdio::null())
+    }
+
+    fn start_with(mut self, stderr: Stdio) -> Server {
         let mut child = self
             .command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let stdin = child.stdin.take();
@@ -274,6 +283,15 @@ impl Server {
     pub(crate) fn close(mut self) -> ExitStatus {
         self.stdin = None;
         self.ended()
+    }
+
+    /// Waits for the end; gives what was written to stderr too.
+    pub(crate) fn ended_with_complaint(mut self) -> (ExitStatus, String) {
+        let mut stderr = self.child.stderr.take().unwrap();
+        let status = self.ended();
+        let mut complaint = String::new();
+        stderr.read_to_string(&mut complaint).unwrap();
+        (status, complaint)
     }
 
     /// Waits for the end; unread replies are dropped.
