@@ -6,18 +6,24 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use thiserror::Error;
 
 use crate::ledger::schema::OpenError;
 use crate::ledger::thread::LedgerThread;
-use crate::server::{self, SessionError};
+use crate::server::{self, Ended, SessionError};
 use crate::settings::{ServeArguments, SettingError, Settings};
 use crate::tools::Tools;
 
 const STATUS_FAILED: u8 = 1;
 const STATUS_USAGE: u8 = 2;
+
+/// How long the ledger may take to end what is queued after stdin was closed.
+const CLOSE_BOUND: Duration = Duration::from_secs(5);
+/// How long it may take after SIGTERM; a wait for a locked store is cut short by it.
+const CLOSE_BOUND_TERMINATED: Duration = Duration::from_millis(500);
 
 /// The command line. An embedding binary takes it as the arguments of one of its own subcommands.
 #[derive(Debug, Clone, Parser)]
@@ -103,8 +109,12 @@ fn serve(arguments: &ServeArguments) -> Result<(), Failure> {
     let outcome = runtime.block_on(server::serve_stdio(Tools { settings, ledger }));
     // A blocking read of a stdin that is no pipe cannot be cancelled, and must not hold up the end.
     runtime.shutdown_background();
-    thread.join();
-    Ok(outcome?)
+    thread.close(match outcome {
+        Ok(Ended::Terminated) => CLOSE_BOUND_TERMINATED,
+        Ok(Ended::StdinClosed) | Err(_) => CLOSE_BOUND,
+    });
+    outcome?;
+    Ok(())
 }
 
 /// Writes one line to stderr. A closed stderr changes nothing.

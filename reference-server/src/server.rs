@@ -40,9 +40,17 @@ const METHODS: &[&str] = &[
 /// A session that did not end as it should.
 #[derive(Debug, Error)]
 pub enum SessionError {
-    /// The session could not be opened.
-    #[error("the session was not opened: {0}")]
-    NotOpened(Box<ServerInitializeError>),
+    /// The first message opens no session. What it said is not repeated: it may be long, and is not ours.
+    #[error(
+        "the session was not opened: the first message is no request; begin with server/discover or initialize"
+    )]
+    NoRequest,
+    /// The handshake failed, and the client has been told why.
+    #[error("the session was not opened: the handshake failed with code {0}")]
+    HandshakeFailed(i32),
+    /// The first reply could not be sent.
+    #[error("the session was not opened: the client reads no replies")]
+    NobodyReads,
     /// The signals cannot be listened to.
     #[error("signals cannot be listened to: {0}")]
     Signals(std::io::Error),
@@ -51,8 +59,17 @@ pub enum SessionError {
     LoopDied(String),
 }
 
+/// Why a session ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Stdin was closed, and what was in flight has been answered.
+    StdinClosed,
+    /// SIGTERM arrived.
+    Terminated,
+}
+
 /// Serves one session over stdin and stdout, until stdin closes or SIGTERM arrives.
-pub(crate) async fn serve_stdio(tools: Tools) -> Result<(), SessionError> {
+pub(crate) async fn serve_stdio(tools: Tools) -> Result<Ended, SessionError> {
     let mut terminated = signal(SignalKind::terminate()).map_err(SessionError::Signals)?;
     let server = GuardedServer {
         tools: Arc::new(tools),
@@ -65,15 +82,19 @@ pub(crate) async fn serve_stdio(tools: Tools) -> Result<(), SessionError> {
                 .map_err(|died| SessionError::LoopDied(died.to_string())),
             // Nobody wanted anything: that is an end, not a failure.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(QuitReason::Closed),
-            Err(error) => Err(SessionError::NotOpened(Box::new(error))),
+            Err(ServerInitializeError::InitializeFailed(error)) => {
+                Err(SessionError::HandshakeFailed(error.code.0))
+            }
+            Err(ServerInitializeError::TransportError { .. }) => Err(SessionError::NobodyReads),
+            Err(_another) => Err(SessionError::NoRequest),
         }
     };
     tokio::select! {
         ended = session => match ended? {
             QuitReason::JoinError(died) => Err(SessionError::LoopDied(died.to_string())),
-            QuitReason::Closed | QuitReason::Cancelled | _ => Ok(()),
+            QuitReason::Closed | QuitReason::Cancelled | _ => Ok(Ended::StdinClosed),
         },
-        _ = terminated.recv() => Ok(()),
+        _ = terminated.recv() => Ok(Ended::Terminated),
     }
 }
 
@@ -110,10 +131,14 @@ impl ServerHandler for GuardedServer {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.tools.ledger.note_arrival();
+        if request.is_some_and(|page| page.cursor.is_some()) {
+            let message = "the listing has one page, and no cursor was issued";
+            return Err(ErrorData::invalid_params(message, None));
+        }
         let tools = Tools::descriptions().into_iter().map(listed).collect();
         let mut result = ListToolsResult::with_all_items(tools);
         result.meta = result_meta(is_modern(&context));

@@ -28,6 +28,12 @@ use support::{MARK_VARIABLE, WAIT_MAX, await_gone, await_marked, marked, roles, 
 /// What the run of `guarded` and its guard add to the tree.
 const GUARDED_PROCESSES: usize = roles::TREE_PROCESSES + 2;
 
+/// Gives its command a terminal; part of util-linux. Without it one test is ignored.
+const SCRIPT_PROGRAM: &str = "/usr/bin/script";
+
+/// Most servers that `go-on-launching` starts.
+const LAUNCHES_MAX: usize = 100;
+
 fn main() -> ExitCode {
     match roles::role() {
         Some(role) if role[0] == "guarded" => return guarded(&role[1], Path::new(&role[2])),
@@ -70,6 +76,11 @@ fn guarded(behaviour: &str, folder: &Path) -> ExitCode {
                 ExitCode::from(7)
             }
             "nest" => nest(),
+            "go-on-launching" => {
+                std::mem::forget(server);
+                go_on_launching(run.scratch());
+                ExitCode::SUCCESS
+            }
             "finish-on-interrupt" => {
                 interrupts.interrupted().await;
                 server.process.kill_tree().await;
@@ -98,8 +109,31 @@ fn nest() -> ExitCode {
     ExitCode::from(u8::from(!is_other_process || code != Some(7)))
 }
 
+/// Launches more and more, until it is refused.
+fn go_on_launching(folder: &Path) {
+    for number in 0..LAUNCHES_MAX {
+        let mut spec = tree_spec(folder);
+        spec.stderr_file = folder.join(format!("{number}.log"));
+        match Launch::Plain.start(&spec, StdioLimits::default(), Clock::start().stamp_fn()) {
+            Ok(server) => std::mem::forget(server),
+            Err(_) => break,
+        }
+    }
+    roles::park();
+}
+
 fn launch_tree(folder: &Path) -> Launched {
-    let spec = LaunchSpec {
+    Launch::Plain
+        .start(
+            &tree_spec(folder),
+            StdioLimits::default(),
+            Clock::start().stamp_fn(),
+        )
+        .unwrap()
+}
+
+fn tree_spec(folder: &Path) -> LaunchSpec {
+    LaunchSpec {
         program: this_program().into(),
         args: ["--role", "tree"].map(Into::into).to_vec(),
         env: BTreeMap::from([(
@@ -109,10 +143,7 @@ fn launch_tree(folder: &Path) -> Launched {
         cwd: folder.to_owned(),
         stderr_file: folder.join("stderr.log"),
         stderr_bytes_max: 1 << 20,
-    };
-    Launch::Plain
-        .start(&spec, StdioLimits::default(), Clock::start().stamp_fn())
-        .unwrap()
+    }
 }
 
 /// The run's pid and scratch folder, once it has said so.
@@ -164,7 +195,7 @@ impl Guarded {
 
     fn all_are_there(&self) {
         assert!(self.scratch.is_dir());
-        assert_eq!(marked(&self.mark).len(), GUARDED_PROCESSES);
+        await_marked(&self.mark, GUARDED_PROCESSES);
     }
 
     /// Waits for the guard's end and for everything else to be gone; returns the guard's code, or the signal + 1000.
@@ -178,7 +209,7 @@ impl Guarded {
 }
 
 fn trials() -> Vec<Trial> {
-    let table: [(&str, fn()); 9] = [
+    let table: [(&str, fn()); 10] = [
         (
             "a_run_that_exits_leaves_nothing_and_its_code_is_the_guards",
             || assert_eq!(start("exit").end(), 7),
@@ -190,6 +221,10 @@ fn trials() -> Vec<Trial> {
         ("the_guard_is_killed", the_guard_is_killed),
         ("the_run_is_killed", the_run_is_killed),
         ("the_process_group_is_killed", the_process_group_is_killed),
+        (
+            "a_run_that_goes_on_launching_leaves_nothing",
+            a_run_that_goes_on_launching_leaves_nothing,
+        ),
         (
             "an_interrupt_lets_the_run_finish",
             an_interrupt_lets_the_run_finish,
@@ -213,7 +248,12 @@ fn trials() -> Vec<Trial> {
             Ok(())
         })
     };
-    table.into_iter().map(trial).collect()
+    let terminal = trial((
+        "a_run_may_write_to_a_terminal_that_stops_background_writers",
+        a_run_may_write_to_a_terminal_that_stops_background_writers,
+    ));
+    let terminal = terminal.with_ignored_flag(!Path::new(SCRIPT_PROGRAM).exists());
+    table.into_iter().map(trial).chain([terminal]).collect()
 }
 
 fn the_guard_is_killed() {
@@ -226,6 +266,35 @@ fn the_guard_is_killed() {
         "the hook was not called"
     );
     assert_eq!(guarded.end(), 1009);
+}
+
+fn a_run_that_goes_on_launching_leaves_nothing() {
+    for _ in 0..5 {
+        let guarded = start("go-on-launching");
+        kill_process(guarded.guard_pid(), Signal::KILL).unwrap();
+        assert_eq!(guarded.end(), 1009);
+    }
+}
+
+/// Under `stty tostop` a process that writes to a terminal from the background is stopped.
+fn a_run_may_write_to_a_terminal_that_stops_background_writers() {
+    let (mark, folder) = (support::new_mark(), tempfile::tempdir().unwrap());
+    let (program, folder) = (this_program(), folder.path());
+    let line = format!(
+        "stty tostop; '{}' --role guarded exit '{}'",
+        program.display(),
+        folder.display()
+    );
+    let mut command = Command::new(SCRIPT_PROGRAM);
+    command
+        .args(["-qec", &line, "/dev/null"])
+        .env(MARK_VARIABLE, &mark)
+        .stdin(Stdio::null());
+    let mut terminal = command.stdout(Stdio::piped()).spawn().unwrap();
+    let (_, scratch) = hear(terminal.stdout.take().unwrap());
+    assert_eq!(terminal.wait().unwrap().code(), Some(7));
+    await_marked(&mark, 0);
+    await_gone(&scratch);
 }
 
 fn the_run_is_killed() {

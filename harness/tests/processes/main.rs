@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use harness::drive::clock::Clock;
 use harness::drive::framing::RawFrame;
-use harness::drive::process::{Launch, LaunchSpec, Launched};
+use harness::drive::process::{Helper, Launch, LaunchSpec, Launched};
 use harness::drive::transport::{Incoming, StdioLimits};
 use libtest_mimic::{Arguments, Trial};
 use support::{MARK_VARIABLE, WAIT_MAX, roles, this_program};
@@ -25,7 +25,7 @@ use support::{MARK_VARIABLE, WAIT_MAX, roles, this_program};
 fn main() -> ExitCode {
     if let Some(role) = roles::role() {
         if role[0] == "scenario" {
-            trees::scenario(&role[1]);
+            scenario(&role[1]);
         } else {
             roles::play(&role);
         }
@@ -50,6 +50,21 @@ fn block_on<F: Future<Output = ()>>(future: F) {
         .build()
         .unwrap()
         .block_on(future);
+}
+
+/// What needs a process of its own; a panic is its failure.
+fn scenario(name: &str) {
+    match name {
+        "long-line" => wires::long_line(),
+        "traceless-orphan" => trees::traceless_orphan(),
+        other => panic!("no such scenario: {other}"),
+    }
+}
+
+fn play_scenario(name: &str) {
+    let mut command = std::process::Command::new(this_program());
+    let mut scenario = Helper::spawn(command.args(["--role", "scenario", name])).unwrap();
+    assert!(scenario.child().wait().unwrap().success());
 }
 
 /// A launched part with its mark and a folder for its files.

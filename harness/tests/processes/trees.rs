@@ -3,8 +3,8 @@
 use harness::drive::process::{Exit, ExitWait, Helper, Signal};
 use libtest_mimic::Trial;
 
-use crate::support::{WAIT_MAX, await_marked, marked, roles, this_program};
-use crate::{block_on, launch, play, trial};
+use crate::support::{WAIT_MAX, await_marked, marked, roles};
+use crate::{block_on, launch, play, play_scenario, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -44,7 +44,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 async fn a_kill_ends_children_sessions_and_daemons() {
     let mut server = play(&["tree"]);
     server.expect_line("ready").await;
-    assert_eq!(marked(&server.mark).len(), roles::TREE_PROCESSES);
+    await_marked(&server.mark, roles::TREE_PROCESSES);
     assert_eq!(server.launched.process.survivors(), roles::TREE_PROCESSES);
     let killed = server.launched.process.kill_tree().await;
     assert_eq!((killed.survivors, killed.exit), (0, Exit::Signal(9)));
@@ -74,7 +74,7 @@ async fn a_kill_spares_the_tree_of_another_server() {
     other.expect_line("ready").await;
     assert_eq!(one.launched.process.kill_tree().await.survivors, 0);
     assert_eq!(marked(&one.mark), [0; 0]);
-    assert_eq!(marked(&other.mark).len(), roles::TREE_PROCESSES);
+    await_marked(&other.mark, roles::TREE_PROCESSES);
     assert_eq!(other.launched.process.kill_tree().await.survivors, 0);
     assert_eq!(marked(&other.mark), [0; 0]);
 }
@@ -147,14 +147,11 @@ async fn dropping_a_server_kills_its_tree() {
 
 /// Whose an orphan is when nothing tells depends on how many servers are live: that needs a process of its own.
 async fn in_its_own_process() {
-    let mut command = std::process::Command::new(this_program());
-    let mut scenario = Helper::spawn(command.args(["--role", "scenario", "traceless"])).unwrap();
-    assert!(scenario.child().wait().unwrap().success());
+    play_scenario("traceless-orphan");
 }
 
-/// Plays a scenario; a panic is its failure.
-pub(crate) fn scenario(name: &str) {
-    assert_eq!(name, "traceless");
+/// The part of [`in_its_own_process`].
+pub(crate) fn traceless_orphan() {
     block_on(async {
         let mut bystander = std::process::Command::new("sleep");
         let mut bystander = Helper::spawn(std::os::unix::process::CommandExt::process_group(

@@ -8,7 +8,7 @@ use harness::drive::transport::{EndReason, Incoming, SendError, StdioLimits};
 use libtest_mimic::Trial;
 
 use crate::support::{WAIT_MAX, this_program};
-use crate::{launch, play, trial};
+use crate::{launch, play, play_scenario, trial};
 
 /// More than any pipe holds.
 const MORE_THAN_A_PIPE_BYTES: usize = 4 << 20;
@@ -31,6 +31,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(
             "a_line_of_50_mib_keeps_its_head_length_and_digest",
             a_line_of_50_mib_keeps_its_head_length_and_digest,
+        ),
+        trial(
+            "a_long_line_does_not_fill_the_memory",
+            a_long_line_does_not_fill_the_memory,
         ),
         trial(
             "a_server_that_writes_before_it_reads_is_no_deadlock",
@@ -196,6 +200,29 @@ async fn a_line_of_50_mib_keeps_its_head_length_and_digest() {
         (bytes, expected, true)
     );
     server.expect_line("done").await;
+}
+
+/// The memory of a process can be told only where nothing else runs in it.
+async fn a_long_line_does_not_fill_the_memory() {
+    play_scenario("long-line");
+}
+
+/// The part of [`a_long_line_does_not_fill_the_memory`].
+pub(crate) fn long_line() {
+    let peak_before = peak_memory_bytes();
+    crate::block_on(a_line_of_50_mib_keeps_its_head_length_and_digest());
+    let grown = peak_memory_bytes() - peak_before;
+    assert!(grown < 16 << 20, "the peak grew by {grown} bytes");
+}
+
+/// The most memory that this process ever held, in bytes.
+fn peak_memory_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
 async fn a_server_that_writes_before_it_reads_is_no_deadlock() {

@@ -27,7 +27,8 @@ pub(crate) fn new_mark() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// The live processes that carry the mark. A zombie has no environment, so none is among them.
+/// The live processes that carry the mark. A zombie has no environment, so none is among them; nor has a process for
+/// the moment in which it executes a program.
 pub(crate) fn marked(mark: &str) -> Vec<i32> {
     let entry = format!("{MARK_VARIABLE}={mark}");
     let processes = fs::read_dir("/proc").expect("proc is mounted").flatten();

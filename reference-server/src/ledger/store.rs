@@ -206,3 +206,7 @@ impl Store {
         self.defect == Some(defect)
     }
 }
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -3,7 +3,9 @@
 //! A blocking store on the runtime's own thread would starve the reading of requests. The thread outlives a panic in a request.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -79,7 +81,8 @@ fn not_queued(error: mpsc::error::TrySendError<Request>) -> LedgerError {
 /// The running thread. It ends when every [`Ledger`] is dropped.
 #[derive(Debug)]
 pub struct LedgerThread {
-    handle: JoinHandle<()>,
+    /// Nothing is sent through it; it is dropped when the thread has closed the store.
+    closed: Receiver<()>,
 }
 
 impl LedgerThread {
@@ -87,19 +90,22 @@ impl LedgerThread {
     pub fn start(settings: &Settings) -> Result<(Ledger, Self), OpenError> {
         let store = Store::open(settings)?;
         let (queue, mut requests) = mpsc::channel(QUEUE_LENGTH_MAX);
-        let handle = thread::spawn(move || {
+        let (open, closed) = sync_channel(0);
+        thread::spawn(move || {
             while let Some(request) = requests.blocking_recv() {
                 serve(&store, request);
             }
             commit_held(&store);
+            drop(store);
+            drop(open);
         });
-        Ok((Ledger { queue }, Self { handle }))
+        Ok((Ledger { queue }, Self { closed }))
     }
 
-    /// Waits until the thread has done what was queued and has closed the store. Every [`Ledger`] must have been dropped.
-    pub fn join(self) {
-        // A panic was reported when it happened.
-        let _panicked = self.handle.join();
+    /// Waits, at most `bound`, until the thread has done what was queued and has closed the store. Every [`Ledger`] must have
+    /// been dropped. What is left undone after that is as after a crash: not begun, or rolled back by the next opener.
+    pub fn close(self, bound: Duration) {
+        let _closed_or_late = self.closed.recv_timeout(bound);
     }
 }
 

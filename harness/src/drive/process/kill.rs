@@ -16,6 +16,10 @@ pub const KILL_ROUNDS_MAX: usize = 100_000;
 /// So many rounds in a row must find nothing: an orphan is in no list for the moment in which it changes parents.
 const QUIET_ROUNDS: usize = 2;
 
+/// So many times in all an orphan is waited for that may be of the tree, until its environment can be read: it cannot
+/// while a program is being executed, and never can for another user's.
+pub const UNSURE_ROUNDS_MAX: usize = 20;
+
 /// What to do after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
@@ -31,11 +35,16 @@ enum Next {
 struct Pursuit {
     rounds: usize,
     quiet: usize,
+    unsure: usize,
 }
 
 impl Pursuit {
     fn next(&mut self, round: Round, out_of_time: bool) -> Next {
         self.rounds += 1;
+        if round.live == 0 && round.unsure > 0 && self.unsure < UNSURE_ROUNDS_MAX && !out_of_time {
+            self.unsure += 1;
+            return Next::Pause;
+        }
         self.quiet = if round.live == 0 { self.quiet + 1 } else { 0 };
         if self.quiet >= QUIET_ROUNDS {
             Next::Done(0)
@@ -81,44 +90,38 @@ pub(crate) fn kill_blocking(tree: &mut Tree, time_max: Duration) -> usize {
 mod tests {
     use super::*;
 
+    fn round(fresh: usize, live: usize, unsure: usize) -> Round {
+        Round {
+            fresh,
+            live,
+            unsure,
+        }
+    }
+
     #[test]
     fn it_ends_after_two_empty_looks_and_tells_what_the_bound_left() {
         let mut pursuit = Pursuit::default();
-        assert_eq!(
-            pursuit.next(Round { fresh: 2, live: 2 }, false),
-            Next::Again
-        );
-        assert_eq!(
-            pursuit.next(Round { fresh: 0, live: 2 }, false),
-            Next::Pause
-        );
-        assert_eq!(
-            pursuit.next(Round { fresh: 0, live: 0 }, false),
-            Next::Again
-        );
-        assert_eq!(
-            pursuit.next(Round { fresh: 1, live: 1 }, false),
-            Next::Again
-        );
-        assert_eq!(
-            pursuit.next(Round { fresh: 0, live: 0 }, false),
-            Next::Again
-        );
-        assert_eq!(
-            pursuit.next(Round { fresh: 0, live: 0 }, false),
-            Next::Done(0)
-        );
-        assert_eq!(
-            Pursuit::default().next(Round { fresh: 0, live: 3 }, true),
-            Next::Done(3)
-        );
-        assert_eq!(
-            Pursuit {
-                rounds: KILL_ROUNDS_MAX,
-                quiet: 0
-            }
-            .next(Round { fresh: 1, live: 1 }, false),
-            Next::Done(1)
-        );
+        assert_eq!(pursuit.next(round(2, 2, 0), false), Next::Again);
+        assert_eq!(pursuit.next(round(0, 2, 0), false), Next::Pause);
+        assert_eq!(pursuit.next(round(0, 0, 0), false), Next::Again);
+        assert_eq!(pursuit.next(round(1, 1, 0), false), Next::Again);
+        assert_eq!(pursuit.next(round(0, 0, 0), false), Next::Again);
+        assert_eq!(pursuit.next(round(0, 0, 0), false), Next::Done(0));
+        assert_eq!(Pursuit::default().next(round(0, 3, 0), true), Next::Done(3));
+        let mut tired = Pursuit {
+            rounds: KILL_ROUNDS_MAX,
+            ..Pursuit::default()
+        };
+        assert_eq!(tired.next(round(1, 1, 0), false), Next::Done(1));
+    }
+
+    #[test]
+    fn a_doubtful_orphan_is_waited_for_but_not_for_ever() {
+        let mut pursuit = Pursuit::default();
+        for _ in 0..UNSURE_ROUNDS_MAX {
+            assert_eq!(pursuit.next(round(0, 0, 1), false), Next::Pause);
+        }
+        assert_eq!(pursuit.next(round(0, 0, 1), false), Next::Again);
+        assert_eq!(pursuit.next(round(0, 0, 1), false), Next::Done(0));
     }
 }

@@ -15,6 +15,10 @@ pub(crate) mod kill;
 mod launch;
 #[cfg(target_os = "linux")]
 pub(crate) mod procfs;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "orphans come to us on Linux only")
+)]
 pub(crate) mod registry;
 mod server;
 mod stderr;
@@ -26,7 +30,7 @@ pub(crate) mod tree;
 pub(crate) use exit::ExitWatch;
 pub use exit::{Exit, ExitWait};
 pub use helper::{Helper, HelperError};
-pub use kill::{KILL_ROUNDS_MAX, KILL_TIME_MAX};
+pub use kill::{KILL_ROUNDS_MAX, KILL_TIME_MAX, UNSURE_ROUNDS_MAX};
 pub use launch::{Launch, LaunchError, LaunchSpec, Launched};
 pub use rustix::process::Signal;
 pub use server::{Killed, PAUSE_TIME_MAX, Paused, ServerProcess};
@@ -42,6 +46,7 @@ pub(crate) fn typed(pid: Pid) -> TypedPid {
     TypedPid::from_raw(pid).expect("the ids of other processes are above zero")
 }
 
+#[cfg(target_os = "linux")]
 pub(crate) fn raw(pid: TypedPid) -> Pid {
     pid.as_raw_nonzero().get()
 }

@@ -95,13 +95,20 @@ pub(crate) fn every_process() -> impl Iterator<Item = Pid> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse::<Pid>().ok())
 }
 
-/// The value of a variable in the environment that a process was started with, where it may be read.
-pub(crate) fn environment_value(pid: Pid, name: &str) -> Option<String> {
-    let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
+/// A process whose environment cannot be read: of another user, without any, or just then executing a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unreadable;
+
+/// The value of a variable in the environment that a process was started with.
+pub(crate) fn environment_value(pid: Pid, name: &str) -> Result<Option<String>, Unreadable> {
+    let file = fs::File::open(format!("/proc/{pid}/environ")).map_err(|_| Unreadable)?;
     let mut environment = Vec::new();
-    file.take(ENVIRONMENT_BYTES_MAX)
-        .read_to_end(&mut environment)
-        .ok()?;
+    let read = file
+        .take(ENVIRONMENT_BYTES_MAX)
+        .read_to_end(&mut environment);
+    if read.is_err() || environment.is_empty() {
+        return Err(Unreadable);
+    }
     let value_of = |entry: &[u8]| {
         Some(
             entry
@@ -110,8 +117,8 @@ pub(crate) fn environment_value(pid: Pid, name: &str) -> Option<String> {
                 .to_vec(),
         )
     };
-    let value = environment.split(|byte| *byte == 0).find_map(value_of)?;
-    String::from_utf8(value).ok()
+    let value = environment.split(|byte| *byte == 0).find_map(value_of);
+    Ok(value.and_then(|value| String::from_utf8(value).ok()))
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 //!
 //! Its zombie is kept until the tree has been killed, so its pid and group mean this server all the time.
 
+use std::collections::BTreeSet;
 use std::process::Child;
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 
 use super::exit::{self, Exit, ExitWait, ExitWatch};
-use super::kill;
+use super::kill::{self, UNSURE_ROUNDS_MAX};
 use super::stderr::{StderrDrain, StderrSummary};
 use super::tree::Tree;
 use super::{Pid, registry, typed};
@@ -114,12 +115,22 @@ impl ServerProcess {
 
     /// Stops every process of the tree and waits until they are seen stopped.
     pub async fn pause(&mut self) -> Paused {
-        let signalled = self.tree.freeze();
         let tree = &mut self.tree;
-        clock::wait_until(PAUSE_TIME_MAX, || tree.running() == 0).await;
+        let mut signalled = BTreeSet::from_iter(tree.freeze());
+        let mut running = 0;
+        clock::wait_until(PAUSE_TIME_MAX, || {
+            running = tree.running();
+            if running > 0 || tree.is_unsure() {
+                // Somebody may have come to the tree since.
+                signalled.extend(tree.freeze());
+                return false;
+            }
+            true
+        })
+        .await;
         Paused {
-            signalled,
-            running: self.tree.running(),
+            signalled: signalled.into_iter().collect(),
+            running,
         }
     }
 
@@ -129,7 +140,16 @@ impl ServerProcess {
     }
 
     /// Number of live processes of the tree, the root among them. Zombies are not live.
+    ///
+    /// May block for [`UNSURE_ROUNDS_MAX`] polls where another server is live and it cannot be told whose an orphan is.
     pub fn survivors(&mut self) -> usize {
+        for _ in 0..UNSURE_ROUNDS_MAX {
+            let live = self.tree.live();
+            if live > 0 || !self.tree.is_unsure() {
+                return live;
+            }
+            clock::pause_blocking();
+        }
         self.tree.live()
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Tree {
     groups: BTreeSet<Pid>,
     /// Live members seen at the last look, with their start: kept even if they can no longer be reached.
     known: BTreeMap<Pid, u64>,
+    /// Orphans at the last look that nobody claimed and whose environment could not be read.
+    unsure: usize,
     /// Members that were sent SIGKILL, with their start, in this order.
     killed: Vec<(Pid, u64)>,
 }
@@ -49,6 +51,8 @@ pub(crate) struct Round {
     pub(crate) fresh: usize,
     /// Members that were still live when the round began.
     pub(crate) live: usize,
+    /// Orphans that may be of this tree: while a process executes a program, its marker cannot be read.
+    pub(crate) unsure: usize,
 }
 
 /// Makes this process the one that orphans come to.
@@ -69,6 +73,7 @@ impl Tree {
             groups: BTreeSet::from([root]),
             known: BTreeMap::new(),
             killed: Vec::new(),
+            unsure: 0,
         }
     }
 
@@ -79,6 +84,7 @@ impl Tree {
             groups: BTreeSet::new(),
             known: BTreeMap::new(),
             killed: Vec::new(),
+            unsure: 0,
         }
     }
 
@@ -92,6 +98,11 @@ impl Tree {
     /// Number of live members.
     pub(crate) fn live(&mut self) -> usize {
         self.members().len()
+    }
+
+    /// Whether the last look met an orphan that may be of this tree.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.unsure > 0
     }
 
     /// Number of live members that are not stopped.
@@ -152,6 +163,7 @@ impl Tree {
         Round {
             fresh,
             live: members.len(),
+            unsure: self.unsure,
         }
     }
 
@@ -160,6 +172,7 @@ impl Tree {
         let registry = registry::lock();
         let own_pid = raw(getpid());
         let mut queue: VecDeque<Stat> = VecDeque::new();
+        self.unsure = 0;
         for child in procfs::children(own_pid)
             .into_iter()
             .filter_map(procfs::stat)
@@ -208,7 +221,7 @@ impl Tree {
     }
 
     /// Whether a direct child of this process is the root or an orphan of this tree, and not yet dead.
-    fn owns_child(&self, child: &Stat, registry: &Registry) -> bool {
+    fn owns_child(&mut self, child: &Stat, registry: &Registry) -> bool {
         let (root, token) = match &self.scope {
             Scope::Everything { except } => return except.get(&child.pid) != Some(&child.start),
             Scope::Server { root, token, .. } => (*root, token),
@@ -219,11 +232,11 @@ impl Tree {
         if registry.is_registered(child.pid) {
             return false;
         }
-        let marker = procfs::environment_value(child.pid, MARKER_VARIABLE);
+        let environment = procfs::environment_value(child.pid, MARKER_VARIABLE);
         let orphan = Orphan {
             group: child.group,
             session: child.session,
-            marker,
+            marker: environment.clone().unwrap_or(None),
         };
         let claimant = Claimant {
             token,
@@ -232,6 +245,10 @@ impl Tree {
         };
         let is_ours = self.known.get(&child.pid) == Some(&child.start)
             || registry.belongs(&orphan, &claimant);
+        if !is_ours && child.is_live() && environment.is_err() && child.group != claimant.own_group
+        {
+            self.unsure += 1;
+        }
         if is_ours && !child.is_live() {
             reap(child.pid);
         }
