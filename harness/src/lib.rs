@@ -8,6 +8,8 @@
 //! Data goes one way. Record first, judge after: a verdict is a pure function of what is on disk.
 
 pub mod case;
+pub mod commands;
+pub mod conduct;
 pub mod digest;
 pub mod document;
 pub mod drive;
@@ -18,4 +20,6 @@ pub mod protocol;
 pub mod readback;
 pub mod record;
 pub mod recovery;
+pub mod report;
 pub mod target;
+pub mod verify;

@@ -1,3 +1,7 @@
-//! The `harness` binary.
+//! The `harness` binary: all of it is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    harness::commands::main(std::env::args_os())
+}

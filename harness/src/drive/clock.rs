@@ -116,6 +116,13 @@ pub fn wait_until_blocking(bound: Duration, mut condition: impl FnMut() -> bool)
     }
 }
 
+/// The present moment in UTC, to the second.
+#[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+pub fn utc_now() -> jiff::Timestamp {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
 fn now() -> Instant {
     Instant::now()

@@ -161,6 +161,11 @@ impl Evidence {
         Ok(digest::sha256_hex(text.as_bytes()))
     }
 
+    /// Writes a text as it is, whole or not at all.
+    pub fn write_text(path: &Path, text: &str) -> Result<(), EvidenceError> {
+        write_whole(path, text.as_bytes())
+    }
+
     /// `run.json`.
     pub fn run_file(&self) -> PathBuf {
         self.root.join(RUN_FILE)

@@ -1,0 +1,171 @@
+//! `harness explain CASE`: what a case proves, why it matters, what it does and checks, and how to mend a server.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{ExitStatus, Format};
+use crate::case::{Basis, Case, Catalogue, Check, From, Step, When};
+use crate::report::{Printer, Style, plain, span};
+
+/// Say what a case proves, why it matters, and how to mend a server that fails it
+#[derive(Debug, Args)]
+pub(super) struct ExplainArguments {
+    /// Id, family/id, or number of the case
+    case: String,
+    /// How to print
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Explained<'a> {
+    id: &'a str,
+    family: &'a str,
+    number: Option<u32>,
+    revision: u32,
+    digest: &'a str,
+    title: &'a str,
+    proves: &'a str,
+    matters: &'a str,
+    mend: Option<&'a str>,
+    needs: Vec<&'static str>,
+    uses: Vec<&'static str>,
+    controls: &'a [String],
+    steps: Vec<String>,
+    checks: Vec<ExplainedCheck<'a>>,
+    sources: &'a [String],
+}
+
+#[derive(Serialize)]
+struct ExplainedCheck<'a> {
+    id: &'a str,
+    basis: Basis,
+    about: bool,
+    say: Option<&'a str>,
+}
+
+/// Explains one case.
+pub(super) fn explain(arguments: &ExplainArguments, printer: &mut Printer) -> ExitStatus {
+    let case = match Catalogue::embedded().named(&arguments.case) {
+        Ok(case) => case,
+        Err(error) => {
+            printer.error(&error.to_string());
+            return ExitStatus::Usage;
+        }
+    };
+    match arguments.format {
+        Format::Human => human(case, printer),
+        Format::Json => printer.json(&explained(case)),
+        Format::Jsonl => printer.json_line(&explained(case)),
+    }
+    ExitStatus::Success
+}
+
+fn human(case: &Case, printer: &mut Printer) {
+    let number = case.number.map_or(String::new(), |number| format!(" ({number:02})"));
+    printer.line(&[
+        span(Style::Bold, format!("{}/{}{number}", case.family, case.id)),
+        plain(format!("  {}", case.title)),
+    ]);
+    section(printer, "Proves", &case.proves);
+    section(printer, "Matters because", &case.matters);
+    list(printer, "Does", case.steps.iter().map(step_in_words));
+    list(printer, "Checks", case.checks.iter().map(check_in_words));
+    if let Some(mend) = &case.mend {
+        section(printer, "To mend a server that fails it", mend);
+    }
+    let names = |surfaces: &[crate::case::Surface]| -> String {
+        let names: Vec<&str> = surfaces.iter().map(|surface| surface.name()).collect();
+        names.join(", ")
+    };
+    section(printer, "Needs", &names(&case.needs));
+    if !case.uses.is_empty() {
+        let text = format!("{} (without one of these only its checks are switched off)", names(&case.uses));
+        section(printer, "Uses", &text);
+    }
+    if !case.controls.is_empty() {
+        section(printer, "Believed only after", &case.controls.join(", "));
+    }
+    if !case.sources.is_empty() {
+        section(printer, "Sources", &case.sources.join("; "));
+    }
+    section(printer, "Revision", &format!("{}, SHA-256 {}", case.revision, case.digest));
+}
+
+fn section(printer: &mut Printer, heading: &str, text: &str) {
+    printer.blank();
+    printer.line(&[span(Style::Bold, heading)]);
+    printer.prose("  ", text);
+}
+
+fn list(printer: &mut Printer, heading: &str, items: impl Iterator<Item = String>) {
+    printer.blank();
+    printer.line(&[span(Style::Bold, heading)]);
+    for (index, item) in items.enumerate() {
+        printer.line(&[span(Style::Dim, format!("  {:>2}  ", index + 1)), plain(item)]);
+    }
+}
+
+fn explained(case: &Case) -> Explained<'_> {
+    let names = |surfaces: &[crate::case::Surface]| surfaces.iter().map(|surface| surface.name()).collect();
+    let checks = case.checks.iter().map(|check| ExplainedCheck {
+        id: &check.id,
+        basis: check.basis,
+        about: check.about,
+        say: check.say.as_deref(),
+    });
+    Explained {
+        id: &case.id,
+        family: &case.family,
+        number: case.number,
+        revision: case.revision,
+        digest: &case.digest,
+        title: &case.title,
+        proves: &case.proves,
+        matters: &case.matters,
+        mend: case.mend.as_deref(),
+        needs: names(&case.needs),
+        uses: names(&case.uses),
+        controls: &case.controls,
+        steps: case.steps.iter().map(step_in_words).collect(),
+        checks: checks.collect(),
+        sources: &case.sources,
+    }
+}
+
+fn step_in_words(step: &Step) -> String {
+    match step {
+        Step::Start { process } => format!("start a server ({process})"),
+        Step::Stop { process } => format!("close the standard input of {process}, and wait for its exit"),
+        Step::Kill { process } => format!("SIGKILL the whole process tree of {process}"),
+        Step::Observe { label, when: When::Now, .. } => format!("read the living store ({label})"),
+        Step::Observe { label, when: When::Quiet, .. } => format!("freeze the store and read the copy ({label})"),
+        Step::Write(write) => {
+            let what = match (write.from, write.changed) {
+                (_, true) => "send the last request again with changed data",
+                (From::Repeat, false) => "send the last request again, equal but for its JSON-RPC id",
+                (From::Start, false) => "write",
+            };
+            let fault = match write.fault {
+                Some(_) => "; withhold the reply until the effect is visible, then SIGKILL the tree",
+                None => "",
+            };
+            format!("{what}: operation {}{fault} ({})", write.operation, write.name)
+        }
+        Step::Status { operation, name, .. } => format!("ask the status tool for operation {operation} ({name})"),
+    }
+}
+
+fn check_in_words(check: &Check) -> String {
+    let basis = match check.basis {
+        Basis::SpecMust => "a MUST of the specification",
+        Basis::SpecShould => "a SHOULD of the specification",
+        Basis::Contract => "the target's contract",
+        Basis::Annotation => "the server's own annotation",
+        Basis::Reference => "a policy of the reference server",
+        Basis::Machinery => "the harness's own machinery",
+    };
+    let say = check.say.as_deref().unwrap_or("it is not as expected");
+    let about = if check.about { "; the case is about this" } else { "" };
+    format!("{}: broken when {say} [{basis}{about}]", check.id)
+}

@@ -1,0 +1,72 @@
+//! `harness list`: the cases, and which of them apply to nothing special.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{ExitStatus, Format};
+use crate::case::{Case, Catalogue};
+use crate::report::{Printer, Style, plain, span};
+
+/// List the cases
+#[derive(Debug, Args)]
+pub(super) struct ListArguments {
+    /// How to print
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    id: &'a str,
+    family: &'a str,
+    number: Option<u32>,
+    revision: u32,
+    title: &'a str,
+    needs: Vec<&'static str>,
+    digest: &'a str,
+}
+
+/// Prints every case of the catalogue.
+pub(super) fn list(arguments: &ListArguments, printer: &mut Printer) -> ExitStatus {
+    let cases = Catalogue::embedded().all();
+    match arguments.format {
+        Format::Human => table(&cases, printer),
+        Format::Json => printer.json(&cases.iter().map(|case| listed(case)).collect::<Vec<_>>()),
+        Format::Jsonl => cases.iter().for_each(|case| printer.json_line(&listed(case))),
+    }
+    ExitStatus::Success
+}
+
+fn table(cases: &[&Case], printer: &mut Printer) {
+    let width = cases.iter().map(|case| case.id.len()).max().unwrap_or(0);
+    let mut family = "";
+    for case in cases {
+        if case.family != family {
+            if !family.is_empty() {
+                printer.blank();
+            }
+            family = &case.family;
+            printer.line(&[span(Style::Bold, family)]);
+        }
+        let number = case.number.map_or("  ".to_owned(), |number| format!("{number:02}"));
+        printer.line(&[
+            span(Style::Dim, format!("  {number}  ")),
+            span(Style::Bold, format!("{:<width$}", case.id)),
+            plain(format!("  {}", case.title)),
+        ]);
+    }
+    printer.blank();
+    printer.line(&[span(Style::Dim, "harness explain CASE says what a case proves; harness run --case CASE runs it")]);
+}
+
+fn listed(case: &Case) -> Listed<'_> {
+    Listed {
+        id: &case.id,
+        family: &case.family,
+        number: case.number,
+        revision: case.revision,
+        title: &case.title,
+        needs: case.needs.iter().map(|surface| surface.name()).collect(),
+        digest: &case.digest,
+    }
+}

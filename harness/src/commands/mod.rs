@@ -1,0 +1,141 @@
+//! The command line: one file per subcommand, with its arguments and its function, which returns an exit status.
+//!
+//! Nobody imports this room.
+
+mod explain;
+mod list;
+mod run;
+mod verify;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::drive::guard::{self, Role};
+use crate::report::Printer;
+
+/// What a command came to. Where several apply, the first in this order wins: usage, failed, inconclusive, success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// 0: everything that had to pass passed. `unguarded` and `unsupported` found by a wildcard or a whole run are shown,
+    /// not failed.
+    Success,
+    /// 1: a fail, a named case that is `unguarded`, evidence that differs.
+    Failed,
+    /// 2: usage or configuration; nothing was run.
+    Usage,
+    /// 3: inconclusive, nothing run, or a named case that is `unsupported`.
+    Inconclusive,
+    /// 130: interrupted by the user.
+    Interrupted,
+    /// The guard passes on how the run ended.
+    OfRun(u8),
+}
+
+impl ExitStatus {
+    /// The number that the process exits with. (101 is a bug of ours: a panic.)
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Inconclusive => 3,
+            Self::Interrupted => 130,
+            Self::OfRun(code) => code,
+        }
+    }
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(status.code())
+    }
+}
+
+/// Output format of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// One JSON document on standard output, and nothing else there
+    Json,
+    /// One JSON document a line, as things happen
+    Jsonl,
+}
+
+/// Counts what an MCP server really did: launches it, breaks it at a chosen point, restarts it, retries, and reads the
+/// server's own store back.
+#[derive(Debug, Parser)]
+#[command(
+    name = "harness",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Exit codes: 0 passed; 1 failed, or a named case is unguarded; 2 usage or configuration; 3 inconclusive, \
+                  nothing run, or a named case is unsupported; 130 interrupted.",
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArguments),
+    List(list::ListArguments),
+    Explain(explain::ExplainArguments),
+    Verify(verify::VerifyArguments),
+    /// The guarded MCP server that this binary carries
+    #[cfg(feature = "reference-server")]
+    ReferenceServer(reference_server::Cli),
+}
+
+/// Reads `arguments` (the program's name first), runs, and gives the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output, everything else to standard error.
+            let _ = error.print();
+            return match error.exit_code() {
+                0 => ExitStatus::Success.into(),
+                _ => ExitStatus::Usage.into(),
+            };
+        }
+    };
+    let mut printer = Printer::from_environment();
+    match cli.command {
+        Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)).into(),
+        Command::List(arguments) => list::list(&arguments, &mut printer).into(),
+        Command::Explain(arguments) => explain::explain(&arguments, &mut printer).into(),
+        Command::Verify(arguments) => verify::verify(&arguments, &mut printer).into(),
+        #[cfg(feature = "reference-server")]
+        Command::ReferenceServer(cli) => cli.run(),
+    }
+}
+
+/// Runs a command that starts servers under the guard, so that whatever ends it leaves no process behind.
+fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) -> ExitStatus) -> ExitStatus {
+    match guard::enter() {
+        Ok(Role::Run(role)) => {
+            if let Some(note) = role.note() {
+                printer.note("note: ", note);
+            }
+            run(printer, &role)
+        }
+        Ok(Role::Guard(ended)) => {
+            if ended.survivors > 0 {
+                printer.error(&format!("{} processes could not be ended", ended.survivors));
+            }
+            if let Some(path) = ended.scratch_left {
+                printer.error(&format!("the scratch folder {} could not be removed; remove it", path.display()));
+            }
+            ExitStatus::OfRun(ended.code)
+        }
+        Err(error) => {
+            printer.error(&error.to_string());
+            ExitStatus::Inconclusive
+        }
+    }
+}

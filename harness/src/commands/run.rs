@@ -1,0 +1,296 @@
+//! `harness run`: which target, which cases, and what it came to.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{ExitStatus, Format};
+use crate::case::Catalogue;
+use crate::conduct::{ConductError, Progress, Request, conduct};
+use crate::document;
+use crate::drive::guard::{Interrupts, Run as GuardedRun};
+use crate::plan::Naming;
+use crate::record::{CheckOutcome, RunState, Verdict};
+use crate::report::{Printer, RunReport, show_case, show_end, show_start};
+use crate::target::{Target, TargetSource, TargetWords, locate};
+
+/// Run cases against a server: launch it, break it, restart it, retry, and count
+#[derive(Debug, Args)]
+#[command(after_help = "Without --target or a command, ./target.toml is tested where it exists, else the built-in \
+                        reference server. The target is named in the first and in the last line.")]
+pub(super) struct RunArguments {
+    /// Profile of the server under test
+    #[arg(long, value_name = "FILE")]
+    target: Option<PathBuf>,
+    /// Command of the server under test, as one shell-like word
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["target", "command"])]
+    stdio: Option<String>,
+    /// Case, family, number, or pattern (`retry/*`) to run; all when absent. May be repeated
+    #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
+    cases: Vec<String>,
+    /// Case, family, number, or pattern to leave out. May be repeated
+    #[arg(long, value_name = "CASE", value_delimiter = ',')]
+    skip: Vec<String>,
+    /// Start the target with this planted defect (built-in server, or a profile with [defects])
+    #[arg(long, value_name = "NAME")]
+    defect: Option<String>,
+    /// Seed of identities and markers; random when absent
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Folder for the evidence; must not exist. A new one under evidence/runs/ when absent
+    #[arg(long, value_name = "DIR")]
+    evidence: Option<PathBuf>,
+    /// Verdicts that fail everywhere, not only for named cases
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    deny: Vec<Deny>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+    /// Command of the server under test
+    #[arg(last = true, conflicts_with = "target")]
+    command: Vec<String>,
+}
+
+/// What `--deny` can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Deny {
+    /// An effect doubled or was lost that nobody had promised to guard
+    Unguarded,
+    /// A case that the target lacks a surface for
+    Unsupported,
+    /// A SHOULD of the specification that is not met
+    Warnings,
+}
+
+/// Runs the cases.
+pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut Printer) -> ExitStatus {
+    let request = match request(arguments, guarded) {
+        Ok(request) => request,
+        Err(message) => {
+            printer.error(&message);
+            return ExitStatus::Usage;
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            printer.error(&format!("start the runtime: {error}"));
+            return ExitStatus::Inconclusive;
+        }
+    };
+    runtime.block_on(async {
+        let mut interrupts = match Interrupts::listen() {
+            Ok(interrupts) => interrupts,
+            Err(error) => {
+                printer.error(&format!("listen for signals: {error}"));
+                return ExitStatus::Inconclusive;
+            }
+        };
+        let mut tell = |progress: Progress<'_>| show_progress(arguments.format, printer, &progress);
+        match conduct(request, &mut interrupts, &mut tell).await {
+            Ok((report, state)) => finish(arguments, report, state, printer),
+            Err(error) => refuse(&error, printer),
+        }
+    })
+}
+
+fn refuse(error: &ConductError, printer: &mut Printer) -> ExitStatus {
+    printer.error(&error.to_string());
+    if error.is_usage() {
+        ExitStatus::Usage
+    } else {
+        ExitStatus::Inconclusive
+    }
+}
+
+fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
+    match (format, progress) {
+        (Format::Human, Progress::Probed(target)) => show_start(printer, target),
+        (Format::Human, Progress::CaseJudged(case, report, control)) => show_case(printer, case, report, *control),
+        (Format::Jsonl, Progress::Probed(target)) => {
+            printer.json_line(&json!({"event": "target", "target": target}));
+        }
+        (Format::Jsonl, Progress::CaseJudged(_, report, _)) => {
+            printer.json_line(&json!({"event": "case", "case": report}));
+        }
+        (_, Progress::CaseBegins(case)) => printer.progress(&format!("running {}", case.id)),
+        (Format::Json, Progress::Probed(_) | Progress::CaseJudged(..)) => {}
+    }
+}
+
+fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, printer: &mut Printer) -> ExitStatus {
+    let deny: BTreeSet<Deny> = arguments.deny.iter().copied().collect();
+    let status = match state {
+        RunState::Interrupted => ExitStatus::Interrupted,
+        RunState::Running | RunState::Finished => judge_run(&report, &deny),
+    };
+    report.exit = status.code();
+    match arguments.format {
+        Format::Human => {
+            show_end(printer, &report);
+            if status == ExitStatus::Interrupted {
+                printer.note("", "interrupted; the evidence holds what was done until then");
+            }
+        }
+        Format::Json => printer.json(&report),
+        Format::Jsonl => printer.json_line(&json!({
+            "event": "end", "totals": report.totals, "target": report.target, "evidence": report.evidence,
+            "did_not_start": report.did_not_start, "exit": report.exit,
+        })),
+    }
+    status
+}
+
+/// From verdicts to the exit status, in the order of precedence of [`ExitStatus`].
+fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> ExitStatus {
+    let warned = || {
+        let checks = report.cases.iter().flat_map(|case| &case.verdict.checks);
+        checks.into_iter().any(|check| check.outcome == CheckOutcome::Warning)
+    };
+    let failed = report.any(Verdict::Fail, false)
+        || report.any(Verdict::Unguarded, !deny.contains(&Deny::Unguarded))
+        || (deny.contains(&Deny::Unsupported) && report.any(Verdict::Unsupported, false))
+        || (deny.contains(&Deny::Warnings) && warned());
+    if failed {
+        return ExitStatus::Failed;
+    }
+    let nothing_run = report.totals.pass + report.totals.unguarded == 0;
+    if nothing_run || report.any(Verdict::Inconclusive, false) || report.any(Verdict::Unsupported, true) {
+        return ExitStatus::Inconclusive;
+    }
+    ExitStatus::Success
+}
+
+fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, String> {
+    let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
+    let command = match &arguments.stdio {
+        Some(line) => split_words(line)?,
+        None => arguments.command.clone(),
+    };
+    let words = TargetWords {
+        profile: arguments.target.clone(),
+        command,
+        has_built_in: cfg!(feature = "reference-server"),
+    };
+    let target = locate(&words, &folder).map_err(|error| error.to_string())?;
+    check_defect(arguments.defect.as_deref(), &target)?;
+    let selection = Catalogue::embedded().select(&arguments.cases, &arguments.skip);
+    let selection = selection.map_err(|error| error.to_string())?;
+    let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
+    let seed = arguments.seed.unwrap_or_else(|| u64::from(uuid::Uuid::new_v4().as_fields().0));
+    let harness = std::env::current_exe().map_err(|error| format!("find the harness's own executable: {error}"))?;
+    Ok(Request {
+        repeat: repeat_words(arguments, seed),
+        target,
+        selection,
+        naming: Naming { seed, nonce },
+        defect: arguments.defect.clone(),
+        evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
+        folder,
+        scratch: guarded.scratch().to_path_buf(),
+        harness,
+    })
+}
+
+/// A defect that nobody plants would make a green run look like a caught defect.
+fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
+    let Some(defect) = defect else { return Ok(()) };
+    if target.defects_env.is_none() {
+        return Err(format!("--defect {defect}: the target {} has no [defects]", target.name));
+    }
+    let known = built_in_defects();
+    if target.source != TargetSource::BuiltIn || known.contains(&defect) {
+        return Ok(());
+    }
+    let near = match document::nearest(defect, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known: {}", known.join(", ")),
+    };
+    Err(format!("--defect {defect}: the built-in server has no such defect; {near}"))
+}
+
+#[cfg(feature = "reference-server")]
+fn built_in_defects() -> Vec<&'static str> {
+    reference_server::defect::Defect::ALL.iter().map(|defect| defect.name()).collect()
+}
+
+#[cfg(not(feature = "reference-server"))]
+fn built_in_defects() -> Vec<&'static str> {
+    Vec::new()
+}
+
+/// Splits a command line at spaces; single and double quotes keep a word together. No shell is involved.
+fn split_words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    for c in line.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => word.get_or_insert_default().push(c),
+            None if c == '"' || c == '\'' => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => words.extend(word.take()),
+            None => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err(format!("--stdio {line:?}: a quote is not closed"));
+    }
+    words.extend(word);
+    if words.is_empty() {
+        return Err("--stdio is empty: name the command that serves".to_owned());
+    }
+    Ok(words)
+}
+
+/// The words that repeat this run, without its cases.
+fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
+    let mut words = vec!["harness run".to_owned()];
+    if let Some(target) = &arguments.target {
+        words.push(format!("--target {}", quoted(&target.display().to_string())));
+    }
+    if let Some(line) = &arguments.stdio {
+        words.push(format!("--stdio {}", quoted(line)));
+    }
+    if let Some(defect) = &arguments.defect {
+        words.push(format!("--defect {defect}"));
+    }
+    words.push(format!("--seed {seed}"));
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_split_without_a_shell() {
+        let words = |line| split_words(line).expect("words");
+        assert_eq!(words("npx -y 'my server' --x=\"a b\""), ["npx", "-y", "my server", "--x=a b"]);
+        assert_eq!(words("a '' b"), ["a", "", "b"]);
+        assert!(split_words("a 'b").is_err());
+        assert!(split_words("  ").is_err());
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell_where_they_need_it() {
+        assert_eq!(quoted("targets/a.toml"), "targets/a.toml");
+        assert_eq!(quoted("my target"), "'my target'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

@@ -1,0 +1,103 @@
+//! `harness verify EVIDENCE`: the digests of every file, then every verdict judged again from its record. No server runs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{ExitStatus, Format};
+use crate::record::{Evidence, EvidenceError};
+use crate::report::{Printer, Style, plain, span};
+use crate::verify::{Verified, verify as verify_evidence};
+
+/// Check evidence: digests first, then every verdict judged again from its record
+#[derive(Debug, Args)]
+pub(super) struct VerifyArguments {
+    /// The folder of a run
+    evidence: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct VerifyReport<'a> {
+    evidence: String,
+    #[serde(flatten)]
+    verified: &'a Verified,
+    exit: u8,
+}
+
+/// Verifies one folder of evidence.
+pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> ExitStatus {
+    let verified = Evidence::open(&arguments.evidence).and_then(|evidence| verify_evidence(&evidence));
+    let verified = match verified {
+        Ok(verified) => verified,
+        Err(error) => {
+            printer.error(&error.to_string());
+            return match error {
+                EvidenceError::NotEvidence { .. } | EvidenceError::TooLarge { .. } | EvidenceError::Exists { .. } => {
+                    ExitStatus::Usage
+                }
+                EvidenceError::File { .. } => ExitStatus::Failed,
+            };
+        }
+    };
+    let status = status(&verified);
+    let report = VerifyReport {
+        evidence: arguments.evidence.display().to_string(),
+        verified: &verified,
+        exit: status.code(),
+    };
+    match arguments.format {
+        Format::Human => human(&report, printer),
+        Format::Json => printer.json(&report),
+        Format::Jsonl => printer.json_line(&report),
+    }
+    status
+}
+
+/// A difference is a difference, also in evidence that is not complete.
+fn status(verified: &Verified) -> ExitStatus {
+    if !verified.findings.is_empty() {
+        ExitStatus::Failed
+    } else if verified.sealed {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Inconclusive
+    }
+}
+
+fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
+    let verified = report.verified;
+    printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+    printer.line(&[span(Style::Bold, "target    "), plain(verified.target.as_str())]);
+    for finding in &verified.findings {
+        printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
+    }
+    if !verified.sealed {
+        let text = "there is no SHA256SUMS: the run did not come to its end, and nothing vouches for its files";
+        printer.line(&[span(Style::Odd, "INCOMPLETE "), plain(text)]);
+    }
+    printer.line(&[
+        span(Style::Bold, "files     "),
+        plain(format!("{} listed and equal", verified.files_equal)),
+    ]);
+    for (case, verdict) in &verified.judged {
+        printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
+    }
+    let (word, style) = match (verified.findings.len(), verified.sealed) {
+        (0, true) => ("the evidence is whole, and every verdict comes out the same".to_owned(), Style::Good),
+        (0, false) => ("incomplete".to_owned(), Style::Odd),
+        (1, _) => ("1 difference".to_owned(), Style::Bad),
+        (count, _) => (format!("{count} differences"), Style::Bad),
+    };
+    printer.line(&[span(Style::Bold, "result    "), span(style, word)]);
+    if verified.findings.is_empty() && verified.sealed {
+        printer.prose("          ", NOT_SHOWN);
+    }
+}
+
+/// What evidence alone cannot show.
+const NOT_SHOWN: &str = "This does not show that the run took place: whoever can write all files can also write their \
+                         digests. Run the cases yourself for that.";

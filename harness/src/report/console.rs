@@ -1,0 +1,189 @@
+//! A run for people: the target first and last, a line for each case, and for one that does not pass everything that is
+//! needed to believe it.
+
+use super::printer::{Printer, Span, Style, plain, span};
+use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
+use super::summary;
+use crate::case::Case;
+use crate::record::{CheckOutcome, CheckResult, RowOrigin, Verdict};
+
+/// Indent of everything that belongs to a case.
+const INDENT: &str = "      ";
+
+/// How many rows of one operation are shown.
+const ROWS_SHOWN_MAX: usize = 10;
+
+/// Says what is tested, before anything is.
+pub fn show_start(printer: &mut Printer, target: &TargetReport) {
+    printer.line(&[span(Style::Bold, "target    "), plain(target.line())]);
+    if let Some(server) = &target.server {
+        let name = server.name.as_deref().unwrap_or("a server without a name");
+        let version = server.version.as_deref().unwrap_or("?");
+        printer.line(&[plain(format!("          {name} {version}, MCP {}", server.protocol))]);
+    }
+}
+
+/// Says what one case came to.
+pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, control: Option<&ControlReport>) {
+    if let Some(control) = control {
+        show_control(printer, control, report);
+        return;
+    }
+    let (word, style) = word(report.verdict.verdict);
+    let number = report.number.map_or(String::new(), |number| format!(" ({number:02})"));
+    printer.line(&[
+        span(style, format!("{word:<13}")),
+        span(Style::Bold, format!("{}/{}{number}", report.family, case.id)),
+        plain(format!("  {}", case.title)),
+        span(Style::Dim, format!("  {} ms", millis(report.micros))),
+    ]);
+    if report.verdict.verdict == Verdict::Unsupported {
+        return show_reason(printer, report);
+    }
+    if report.verdict.verdict != Verdict::Pass {
+        show_trouble(printer, report);
+    }
+    if report.named || report.verdict.verdict != Verdict::Pass {
+        for (label, text) in summary::lines(case, report) {
+            printer.line(&[span(Style::Dim, format!("{INDENT}{label:<14}")), plain(text)]);
+        }
+    }
+    for note in &report.verdict.notes {
+        if report.named {
+            printer.line(&[span(Style::Dim, format!("{INDENT}{:<14}", "note")), plain(note.as_str())]);
+        }
+    }
+    if report.verdict.verdict != Verdict::Pass {
+        show_next(printer, case, report);
+    }
+}
+
+fn show_control(printer: &mut Printer, control: &ControlReport, report: &CaseReport) {
+    let counts: Vec<String> = control.counts.iter().map(ToString::to_string).collect();
+    let copy = if control.doctored { " (2 on a copy with doubled rows)" } else { "" };
+    let text = match control.verdict {
+        Verdict::Pass => format!("{}: the read-back counted {}{copy}", control.case, counts.join(", ")),
+        Verdict::Fail | Verdict::Unguarded | Verdict::Unsupported | Verdict::Inconclusive => {
+            let reason = report.verdict.reason.as_deref().unwrap_or("no reason");
+            format!("{}: {}; it counted {}; {reason}", control.case, control.verdict.name(), counts.join(", "))
+        }
+    };
+    printer.line(&[span(Style::Bold, "control   "), plain(text)]);
+    if control.verdict != Verdict::Pass {
+        show_trouble(printer, report);
+    }
+}
+
+fn show_reason(printer: &mut Printer, report: &CaseReport) {
+    if let Some(reason) = &report.verdict.reason {
+        printer.line(&[plain(format!("{INDENT}{reason}"))]);
+    }
+}
+
+/// What was expected and found, whose promise it is, and the rows with the frames that made them.
+fn show_trouble(printer: &mut Printer, report: &CaseReport) {
+    show_reason(printer, report);
+    let troubling = |check: &&CheckResult| match check.outcome {
+        CheckOutcome::Broken | CheckOutcome::Unguarded | CheckOutcome::Warning | CheckOutcome::Inconclusive => true,
+        CheckOutcome::Held | CheckOutcome::Noted | CheckOutcome::NotApplicable => false,
+    };
+    for check in report.verdict.checks.iter().filter(troubling) {
+        show_check(printer, check);
+    }
+    show_rows(printer, &report.verdict.rows);
+}
+
+fn show_check(printer: &mut Printer, check: &CheckResult) {
+    let say = check.say.as_deref().unwrap_or("it is not as the case expects");
+    printer.line(&[plain(INDENT), span(Style::Bold, check.id.as_str()), plain(format!(": {say}"))]);
+    for finding in &check.findings {
+        let found = finding.found.as_ref().map_or("nothing of the kind".to_owned(), ToString::to_string);
+        printer.line(&[plain(format!("{INDENT}  {}: expected {}, found {found}", finding.path, finding.expected))]);
+    }
+    if let Some(whose) = &check.whose {
+        printer.line(&[plain(format!("{INDENT}  promise: {whose}"))]);
+    }
+}
+
+fn show_rows(printer: &mut Printer, rows: &[RowOrigin]) {
+    for (index, origin) in rows.iter().enumerate().take(ROWS_SHOWN_MAX) {
+        let cells: Vec<String> = origin.row.iter().map(|(column, value)| format!("{column}={value}")).collect();
+        let frames: Vec<String> = origin.made_by.iter().map(|frame| format!("{} (frame {})", frame.step, frame.seq)).collect();
+        let made_by = match frames.as_slice() {
+            [] => "no frame of ours".to_owned(),
+            [one] => one.clone(),
+            many => format!("one of {}", many.join(", ")),
+        };
+        printer.line(&[
+            span(Style::Dim, format!("{INDENT}row {:<10}", index + 1)),
+            plain(cells.join("  ")),
+            span(Style::Bold, format!("  made by {made_by}")),
+        ]);
+    }
+    if rows.len() > ROWS_SHOWN_MAX {
+        printer.line(&[plain(format!("{INDENT}and {} rows more", rows.len() - ROWS_SHOWN_MAX))]);
+    }
+}
+
+fn show_next(printer: &mut Printer, case: &Case, report: &CaseReport) {
+    let mut line = |label: &str, text: &str| {
+        printer.line(&[span(Style::Dim, format!("{INDENT}{label:<14}")), plain(text)]);
+    };
+    line("repeat", &report.repeat);
+    line("explain", &format!("harness explain {}", case.id));
+}
+
+/// Says what the run came to: the totals, the target again, and where the evidence is.
+pub fn show_end(printer: &mut Printer, report: &RunReport) {
+    if let Some(reason) = &report.did_not_start {
+        printer.line(&[span(Style::Odd, "DID NOT START"), plain(format!("  {reason}"))]);
+        for line in &report.last_words {
+            printer.line(&[span(Style::Dim, format!("{INDENT}stderr        ")), plain(line.as_str())]);
+        }
+        printer.line(&[plain(format!(
+            "{INDENT}if it starts in your shell, it may need more of your environment: name what it needs in [launch] env"
+        ))]);
+    }
+    printer.blank();
+    printer.line(&totals(report));
+    printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+}
+
+fn totals(report: &RunReport) -> Vec<Span> {
+    let RunTotals { pass, fail, unguarded, unsupported, inconclusive } = report.totals;
+    let counted = [
+        (pass, "passed", Style::Good),
+        (fail, "failed", Style::Bad),
+        (unguarded, "unguarded", Style::Odd),
+        (unsupported, "unsupported", Style::Dim),
+        (inconclusive, "inconclusive", Style::Odd),
+    ];
+    let mut spans = vec![span(Style::Bold, "result    ")];
+    for (count, what, style) in counted {
+        if count > 0 {
+            if spans.len() > 1 {
+                spans.push(plain(", "));
+            }
+            spans.push(span(style, format!("{count} {what}")));
+        }
+    }
+    if spans.len() == 1 {
+        spans.push(span(Style::Odd, "nothing was run"));
+    }
+    spans.push(plain(format!(" on {}", report.target.line())));
+    spans
+}
+
+fn word(verdict: Verdict) -> (&'static str, Style) {
+    match verdict {
+        Verdict::Pass => ("PASS", Style::Good),
+        Verdict::Fail => ("FAIL", Style::Bad),
+        Verdict::Unguarded => ("UNGUARDED", Style::Odd),
+        Verdict::Unsupported => ("UNSUPPORTED", Style::Dim),
+        Verdict::Inconclusive => ("INCONCLUSIVE", Style::Odd),
+    }
+}
+
+fn millis(micros: u64) -> u64 {
+    micros.div_ceil(1000)
+}

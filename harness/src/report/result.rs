@@ -1,0 +1,187 @@
+//! What a run came to, as a value: the JSON report, and what the console prints from.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::case::Case;
+use crate::plan::Plan;
+use crate::record::{CaseVerdict, Run, ServerSeen, Verdict};
+
+/// The version of the JSON report.
+pub const REPORT_FORMAT: u32 = 1;
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunReport {
+    /// [`REPORT_FORMAT`].
+    pub format: u32,
+    /// Version of the harness.
+    pub harness: String,
+    /// What was tested.
+    pub target: TargetReport,
+    /// Where identities and markers come from.
+    pub seed: u64,
+    /// Why no case was run, where the server did not start.
+    pub did_not_start: Option<String>,
+    /// What the server said before it ended, where it did not start.
+    pub last_words: Vec<String>,
+    /// The demonstration that the read-back counts.
+    pub control: Option<ControlReport>,
+    /// The cases that were executed, in order.
+    pub cases: Vec<CaseReport>,
+    /// How many of each verdict among the requested cases.
+    pub totals: RunTotals,
+    /// The evidence folder.
+    pub evidence: String,
+    /// The exit code.
+    pub exit: u8,
+}
+
+/// What was tested.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TargetReport {
+    /// One line: name, source, contract.
+    pub title: String,
+    /// The name that the profile gives it.
+    pub name: String,
+    /// The contract preset.
+    pub contract: String,
+    /// The planted defect, where one was.
+    pub defect: Option<String>,
+    /// What the server said of itself.
+    pub server: Option<ServerSeen>,
+}
+
+/// The demonstration that the read-back counts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ControlReport {
+    /// The case that is the control.
+    pub case: String,
+    /// What the same read-back counted, in order: 0, 1, 2 where it can be believed.
+    pub counts: Vec<Value>,
+    /// Whether the last count comes from a copy with doubled rows.
+    pub doctored: bool,
+    /// Its verdict.
+    pub verdict: Verdict,
+}
+
+/// One case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CaseReport {
+    /// Its family.
+    pub family: String,
+    /// Its number in the original matrix.
+    pub number: Option<u32>,
+    /// Its title.
+    pub title: String,
+    /// Whether it was named without a wildcard, and so is a gate.
+    pub named: bool,
+    /// Whether it was asked for, or only run as a control.
+    pub requested: bool,
+    /// How long it took, in microseconds.
+    pub micros: u64,
+    /// The operations, by the names that the case gives them.
+    pub operations: BTreeMap<String, OperationReport>,
+    /// The command that repeats it.
+    pub repeat: String,
+    /// What was concluded.
+    #[serde(flatten)]
+    pub verdict: CaseVerdict,
+}
+
+/// One operation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OperationReport {
+    /// The operation identity.
+    pub operation_id: String,
+    /// The marker in its data.
+    pub marker: String,
+}
+
+/// How many of each verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct RunTotals {
+    /// Passed.
+    pub pass: usize,
+    /// Failed.
+    pub fail: usize,
+    /// Unguarded.
+    pub unguarded: usize,
+    /// Unsupported.
+    pub unsupported: usize,
+    /// Inconclusive.
+    pub inconclusive: usize,
+}
+
+impl RunTotals {
+    /// Counts one more.
+    pub fn add(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Pass => self.pass += 1,
+            Verdict::Fail => self.fail += 1,
+            Verdict::Unguarded => self.unguarded += 1,
+            Verdict::Unsupported => self.unsupported += 1,
+            Verdict::Inconclusive => self.inconclusive += 1,
+        }
+    }
+}
+
+impl ControlReport {
+    /// Reads the control's counts out of its verdict.
+    pub fn of(case: &Case, verdict: &CaseVerdict) -> Self {
+        let labels = case.steps.iter().filter_map(|step| match step {
+            crate::case::Step::Observe { label, .. } => Some(label),
+            crate::case::Step::Start { .. }
+            | crate::case::Step::Stop { .. }
+            | crate::case::Step::Kill { .. }
+            | crate::case::Step::Write(_)
+            | crate::case::Step::Status { .. } => None,
+        });
+        let seen: Vec<&Value> = labels.filter_map(|label| verdict.facts.get(label)).collect();
+        Self {
+            case: case.id.clone(),
+            counts: seen.iter().filter_map(|facts| facts.pointer("/effects/A").cloned()).collect(),
+            doctored: seen.iter().any(|facts| facts.pointer("/doctored/A").is_some()),
+            verdict: verdict.verdict,
+        }
+    }
+}
+
+impl OperationReport {
+    /// The operations of a plan.
+    pub fn all(plan: &Plan) -> BTreeMap<String, Self> {
+        let operations = plan.operations.iter();
+        operations
+            .map(|(name, operation)| {
+                let report = Self {
+                    operation_id: operation.identity.clone(),
+                    marker: operation.marker.clone(),
+                };
+                (name.clone(), report)
+            })
+            .collect()
+    }
+}
+
+impl TargetReport {
+    /// What a run says of its target.
+    pub fn of(run: &Run, title: String) -> Self {
+        Self {
+            title,
+            name: run.target.name.clone(),
+            contract: run.target.contract.preset.name().to_owned(),
+            defect: run.defect.clone(),
+            server: run.server.clone(),
+        }
+    }
+
+    /// The title, with the planted defect where there is one.
+    pub fn line(&self) -> String {
+        match &self.defect {
+            Some(defect) => format!("{}, planted defect {defect}", self.title),
+            None => self.title.clone(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! One case in a few lines: what was counted when, and what each step came to.
+
+use serde_json::Value;
+
+use super::result::CaseReport;
+use crate::case::{Case, Step};
+
+/// Label and text of each line.
+pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
+    let facts = &report.verdict.facts;
+    let mut lines = Vec::new();
+    for kind in ["effects", "ledger"] {
+        let counts: Vec<String> = labels(case)
+            .filter_map(|label| Some((label, facts.get(label)?.get(kind)?.get("A")?)))
+            .map(|(label, count)| format!("{label} {count}"))
+            .collect();
+        if !counts.is_empty() {
+            lines.push((kind.to_owned(), counts.join(", ")));
+        }
+    }
+    for step in &case.steps {
+        let line = match step {
+            Step::Write(write) => facts.get(&write.name).map(|facts| (write.name.clone(), told(facts))),
+            Step::Status { name, .. } => facts.get(name).map(|status| {
+                let recovery = report.verdict.facts.get("recovery");
+                let action = recovery.and_then(|recovery| recovery["after"][name].as_str());
+                (name.clone(), status_line(status, action))
+            }),
+            Step::Start { .. } | Step::Stop { .. } | Step::Kill { .. } | Step::Observe { .. } => None,
+        };
+        lines.extend(line);
+    }
+    lines
+}
+
+fn labels(case: &Case) -> impl Iterator<Item = &str> {
+    case.steps.iter().filter_map(|step| {
+        let Step::Observe { label, .. } = step else { return None };
+        Some(label.as_str())
+    })
+}
+
+fn told(facts: &Value) -> String {
+    let mut told = match facts["outcome"].as_str() {
+        Some("unknown") => "no reply: the outcome is unknown to the client".to_owned(),
+        Some("result") => "a result".to_owned(),
+        Some("asked") => "asked for input".to_owned(),
+        Some("refused") => format!("refused: {}", text(&facts["refusal"])),
+        Some(_) | None => "nothing was sent".to_owned(),
+    };
+    if facts["replayed"] == true {
+        told.push_str(", replayed");
+    }
+    if facts["input_required"] == true {
+        told.push_str(", after input was asked for");
+    }
+    if let Some(withheld) = facts.get("withheld") {
+        told.push_str(&format!("; withheld: {}", text(&withheld["outcome"])));
+        if let Some(result) = withheld.get("result") {
+            told.push_str(&format!(" {result}"));
+        }
+    }
+    told
+}
+
+fn status_line(status: &Value, action: Option<&str>) -> String {
+    let state = status.get("state").map_or("no observation".to_owned(), text);
+    match action {
+        Some(action) => format!("{state}; recovery: {action}"),
+        None => state,
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

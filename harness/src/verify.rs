@@ -1,0 +1,135 @@
+//! Evidence checked by somebody who was not there: the inventory first, then every verdict judged again.
+//!
+//! No process is started, no store is opened. What differs is collected, and nothing stops at the first difference.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::case::{self, Case, Catalogue};
+use crate::document;
+use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
+use crate::record::{CaseVerdict, Evidence, EvidenceError, RUN_FORMAT, Record, Run, RunState};
+
+/// What verifying came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verified {
+    /// The target that the evidence names.
+    pub target: String,
+    /// Whether there is a `SHA256SUMS`, and the run says that it came to its end.
+    pub sealed: bool,
+    /// How many files are listed and equal.
+    pub files_equal: usize,
+    /// Every difference, with its path.
+    pub findings: Vec<String>,
+    /// The verdict of each case as it comes out now.
+    pub judged: BTreeMap<String, String>,
+}
+
+/// Verifies the evidence of one run.
+pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
+    let inventory = evidence.inventory()?;
+    let mut verified = Verified {
+        target: "unknown".to_owned(),
+        sealed: inventory.sealed,
+        files_equal: inventory.equal,
+        findings: inventory.findings.iter().map(ToString::to_string).collect(),
+        judged: BTreeMap::new(),
+    };
+    match read_json::<Run>(&evidence.run_file()) {
+        Ok(run) if run.format != RUN_FORMAT => {
+            let reason = format!("format {} is not one this harness reads (it reads {RUN_FORMAT})", run.format);
+            verified.findings.push(format!("run.json: {reason}"));
+        }
+        Ok(run) => compare(evidence, &run, &mut verified),
+        Err(reason) => verified.findings.push(format!("run.json: {reason}")),
+    }
+    Ok(verified)
+}
+
+fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
+    verified.target.clone_from(&run.target.name);
+    verified.sealed &= run.state == RunState::Finished;
+    let mut done: Vec<CaseVerdict> = Vec::new();
+    for id in &run.executed {
+        match rejudge(evidence, id, &done) {
+            Ok((case, verdict)) => {
+                verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
+                verified.findings.extend(differences(evidence, run, &case, &verdict));
+                done.push(verdict);
+            }
+            // A run that was cut off leaves the case it was in without a verdict, and those after it without a folder.
+            Err(_) if run.state != RunState::Finished && !run.verdicts.contains_key(id) => {}
+            Err(reason) => verified.findings.push(format!("cases/{id}: {reason}")),
+        }
+    }
+    let executed_nothing = run.did_not_start.is_some();
+    for id in run.requested.iter().filter(|id| !run.executed.contains(*id) && !executed_nothing) {
+        verified.findings.push(format!("run.json: {id} was requested and not executed"));
+    }
+    for id in run.verdicts.keys().filter(|id| !run.executed.contains(*id)) {
+        verified.findings.push(format!("run.json: {id} has a verdict and was not executed"));
+    }
+}
+
+fn rejudge(evidence: &Evidence, id: &str, done: &[CaseVerdict]) -> Result<(Case, CaseVerdict), String> {
+    let folder = evidence.case(id);
+    let text = document::read(&folder.case_file()).map_err(|error| error.to_string())?;
+    let case = case::parse("case.toml", &text).map_err(|error| error.to_string())?;
+    if case.id != id {
+        return Err(format!("case.toml is the case {}", case.id));
+    }
+    let record = Record::read(&folder).map_err(|error| error.to_string())?;
+    let verdict = gate_by_controls(judge(&case, &record), &case, done);
+    Ok((case, verdict))
+}
+
+fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -> Vec<String> {
+    let mut found = Vec::new();
+    let id = &case.id;
+    let path = format!("cases/{id}/verdict.json");
+    match read_json::<CaseVerdict>(&evidence.case(id).verdict_file()) {
+        Err(reason) => found.push(format!("{path}: {reason}")),
+        Ok(then) if then.judge != JUDGE_VERSION => {}
+        Ok(then) if then.verdict != now.verdict => {
+            found.push(format!("{path}: it says {}, and judged again it is {}", then.verdict.name(), now.verdict.name()));
+        }
+        Ok(then) if then != *now => found.push(format!("{path}: {}", first_difference(&then, now))),
+        Ok(_) => {}
+    }
+    match run.verdicts.get(id) {
+        Some(summary) if summary.verdict == now.verdict => {}
+        Some(summary) => found.push(format!(
+            "run.json: it says that {id} is {}, and judged again it is {}",
+            summary.verdict.name(),
+            now.verdict.name()
+        )),
+        None => found.push(format!("run.json: it has no verdict of {id}")),
+    }
+    if let Some(known) = Catalogue::embedded().get(id)
+        && known.revision == case.revision
+        && known.digest != case.digest
+    {
+        found.push(format!("cases/{id}/case.toml: it is not revision {} as it was frozen", case.revision));
+    }
+    found
+}
+
+fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {
+    let value = |verdict: &CaseVerdict| serde_json::to_value(verdict).unwrap_or(Value::Null);
+    let (then, now) = (value(then), value(now));
+    let keys = then.as_object().into_iter().flat_map(|members| members.keys());
+    let differing = keys.filter(|key| then[*key] != now[*key]).map(String::as_str);
+    format!("judged again, it differs in {}", differing.collect::<Vec<_>>().join(", "))
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let bytes = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if bytes > document::DOCUMENT_BYTES_MAX * 64 {
+        return Err(format!("it has {bytes} bytes, more than such a file may have"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
+}
