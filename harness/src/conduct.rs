@@ -47,6 +47,8 @@ pub struct Request {
 /// Something that happened.
 #[derive(Debug)]
 pub enum Progress<'a> {
+    /// The target is known by name; nothing was started yet.
+    Begins(&'a TargetReport),
     /// The target is known to start, or not.
     Probed(&'a TargetReport),
     /// A case begins.
@@ -95,6 +97,7 @@ pub async fn conduct(
     let title = request.target.title();
     let mut conductor = Conductor::begin(request)?;
     let mut report = RunReport::empty(&conductor.run, title, conductor.evidence.root());
+    tell(Progress::Begins(&report.target));
     let state = match conductor.probe(interrupts).await? {
         None => RunState::Interrupted,
         Some(Found::DidNotStart { reason, last_words }) => {
@@ -290,11 +293,16 @@ impl Conductor {
 }
 
 fn case(id: &str) -> &'static Case {
-    Catalogue::embedded().get(id).expect("a selection names cases of the catalogue only")
+    Catalogue::embedded()
+        .get(id)
+        .expect("a selection names cases of the catalogue only")
 }
 
 fn is_control(case: &Case) -> bool {
-    Catalogue::embedded().all().iter().any(|other| other.controls.contains(&case.id))
+    Catalogue::embedded()
+        .all()
+        .iter()
+        .any(|other| other.controls.contains(&case.id))
 }
 
 /// `run.json` as it is before anything was run.
@@ -313,7 +321,9 @@ fn describe(request: &Request, setting: &RunSetting) -> Run {
         host: Host {
             os: std::env::consts::OS.to_owned(),
             arch: std::env::consts::ARCH.to_owned(),
-            kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|text| text.trim().to_owned()),
+            kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease")
+                .ok()
+                .map(|text| text.trim().to_owned()),
         },
         tier: TIER.to_owned(),
         target: TargetSummary {
@@ -369,6 +379,9 @@ impl RunReport {
     /// Whether any requested case has this verdict.
     pub fn any(&self, verdict: Verdict, named_only: bool) -> bool {
         let counts = |case: &&CaseReport| case.requested && (case.named || !named_only);
-        self.cases.iter().filter(counts).any(|case| case.verdict.verdict == verdict)
+        self.cases
+            .iter()
+            .filter(counts)
+            .any(|case| case.verdict.verdict == verdict)
     }
 }

@@ -50,12 +50,17 @@ pub fn sha256_tree(path: &Path) -> std::io::Result<String> {
                 lines.push((name, sha256_file(&inside)?));
             }
             if lines.len() > TREE_FILES_MAX {
-                return Err(std::io::Error::other(format!("it holds more than {TREE_FILES_MAX} files")));
+                return Err(std::io::Error::other(format!(
+                    "it holds more than {TREE_FILES_MAX} files"
+                )));
             }
         }
     }
     lines.sort();
-    let text: String = lines.into_iter().map(|(name, sha256)| format!("{sha256}  {name}\n")).collect();
+    let text: String = lines
+        .into_iter()
+        .map(|(name, sha256)| format!("{sha256}  {name}\n"))
+        .collect();
     Ok(sha256_hex(text.as_bytes()))
 }
 

@@ -114,19 +114,26 @@ impl Plan {
 
     /// The marker that an operation's data carries.
     pub fn marker(&self, operation: &str) -> Option<&str> {
-        self.operations.get(operation).map(|operation| operation.marker.as_str())
+        self.operations
+            .get(operation)
+            .map(|operation| operation.marker.as_str())
     }
 }
 
 /// Plans one case on one target.
 pub fn plan(target: &Target, case: &Case, naming: &Naming) -> Result<Plan, PlaceholderError> {
-    let surfaces: BTreeSet<Surface> = Surface::ALL.into_iter().filter(|&surface| target.has(surface)).collect();
+    let surfaces: BTreeSet<Surface> = Surface::ALL
+        .into_iter()
+        .filter(|&surface| target.has(surface))
+        .collect();
     let mut operations = BTreeMap::new();
     for (name, marked_as) in &case.operations {
         operations.insert(name.clone(), operation(target, case, naming, name, marked_as)?);
     }
     let wanted = |step: &&Step| match step {
-        Step::Status { only: Some(surface), .. } => surfaces.contains(surface),
+        Step::Status {
+            only: Some(surface), ..
+        } => surfaces.contains(surface),
         Step::Start { .. }
         | Step::Stop { .. }
         | Step::Kill { .. }

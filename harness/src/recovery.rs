@@ -79,7 +79,10 @@ fn settle<'a>(attempt: &Attempt<'_>, observation: &'a Value) -> Result<&'a Value
     if !members.values().any(|value| value == effect) {
         return Err("the stored result does not name the effect".to_owned());
     }
-    if members.get("operation_id").is_some_and(|id| id.as_str() != Some(attempt.operation)) {
+    if members
+        .get("operation_id")
+        .is_some_and(|id| id.as_str() != Some(attempt.operation))
+    {
         return Err("the stored result belongs to another operation".to_owned());
     }
     Ok(result)
@@ -123,19 +126,25 @@ mod tests {
         type Change = fn(&mut Value);
         let table: [(&str, Change); 14] = [
             ("about another operation", |o| o["operation_id"] = json!("op-2")),
-            ("no `operation_id`", |o| drop(o.as_object_mut().expect("object").remove("operation_id"))),
+            ("no `operation_id`", |o| {
+                drop(o.as_object_mut().expect("object").remove("operation_id"))
+            }),
             ("not authoritative", |o| o["authoritative"] = json!("true")),
             ("offers a fresh write", |o| o["fresh_write_authorized"] = json!(true)),
             ("another scope", |o| o["scope"]["principal"] = json!("bob")),
             ("another scope", |o| o["scope"]["extra"] = json!(1)),
-            ("no timestamp with a zone", |o| o["observed_at"] = json!("2026-09-22T00:00:00")),
+            ("no timestamp with a zone", |o| {
+                o["observed_at"] = json!("2026-09-22T00:00:00")
+            }),
             ("not known to be applied", |o| o["state"] = json!("unknown")),
             ("not known to be applied", |o| o["state"] = json!("in_progress")),
             ("there are 0", |o| o["effect_ids"] = json!([])),
             ("there are 2", |o| o["effect_ids"] = json!([5, 5])),
             ("no stored result", |o| o["result"] = Value::Null),
             ("does not name the effect", |o| o["effect_ids"] = json!([6])),
-            ("belongs to another operation", |o| o["result"]["operation_id"] = json!("op-2")),
+            ("belongs to another operation", |o| {
+                o["result"]["operation_id"] = json!("op-2")
+            }),
         ];
         for (reason, change) in table {
             let stopped = conclude_with(change);

@@ -40,7 +40,10 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
     };
     match read_json::<Run>(&evidence.run_file()) {
         Ok(run) if run.format != RUN_FORMAT => {
-            let reason = format!("format {} is not one this harness reads (it reads {RUN_FORMAT})", run.format);
+            let reason = format!(
+                "format {} is not one this harness reads (it reads {RUN_FORMAT})",
+                run.format
+            );
             verified.findings.push(format!("run.json: {reason}"));
         }
         Ok(run) => compare(evidence, &run, &mut verified),
@@ -66,11 +69,19 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
         }
     }
     let executed_nothing = run.did_not_start.is_some();
-    for id in run.requested.iter().filter(|id| !run.executed.contains(*id) && !executed_nothing) {
-        verified.findings.push(format!("run.json: {id} was requested and not executed"));
+    for id in run
+        .requested
+        .iter()
+        .filter(|id| !run.executed.contains(*id) && !executed_nothing)
+    {
+        verified
+            .findings
+            .push(format!("run.json: {id} was requested and not executed"));
     }
     for id in run.verdicts.keys().filter(|id| !run.executed.contains(*id)) {
-        verified.findings.push(format!("run.json: {id} has a verdict and was not executed"));
+        verified
+            .findings
+            .push(format!("run.json: {id} has a verdict and was not executed"));
     }
 }
 
@@ -94,7 +105,11 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -
         Err(reason) => found.push(format!("{path}: {reason}")),
         Ok(then) if then.judge != JUDGE_VERSION => {}
         Ok(then) if then.verdict != now.verdict => {
-            found.push(format!("{path}: it says {}, and judged again it is {}", then.verdict.name(), now.verdict.name()));
+            found.push(format!(
+                "{path}: it says {}, and judged again it is {}",
+                then.verdict.name(),
+                now.verdict.name()
+            ));
         }
         Ok(then) if then != *now => found.push(format!("{path}: {}", first_difference(&then, now))),
         Ok(_) => {}
@@ -112,7 +127,10 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -
         && known.revision == case.revision
         && known.digest != case.digest
     {
-        found.push(format!("cases/{id}/case.toml: it is not revision {} as it was frozen", case.revision));
+        found.push(format!(
+            "cases/{id}/case.toml: it is not revision {} as it was frozen",
+            case.revision
+        ));
     }
     found
 }
@@ -122,7 +140,10 @@ fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {
     let (then, now) = (value(then), value(now));
     let keys = then.as_object().into_iter().flat_map(|members| members.keys());
     let differing = keys.filter(|key| then[*key] != now[*key]).map(String::as_str);
-    format!("judged again, it differs in {}", differing.collect::<Vec<_>>().join(", "))
+    format!(
+        "judged again, it differs in {}",
+        differing.collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {

@@ -73,10 +73,7 @@ impl Clock {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the module that reads the clock"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
 fn system_now_s() -> Result<i64, ClockError> {
     let since_epoch = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -107,14 +104,8 @@ mod tests {
     #[test]
     fn settings_are_read_or_refused() {
         assert_eq!(Clock::parse("system").unwrap(), Clock::System);
-        assert_eq!(
-            Clock::parse("fixed:1790035200").unwrap(),
-            Clock::Fixed(1_790_035_200)
-        );
-        assert_eq!(
-            Clock::parse("file:/tmp/now").unwrap(),
-            Clock::File("/tmp/now".into())
-        );
+        assert_eq!(Clock::parse("fixed:1790035200").unwrap(), Clock::Fixed(1_790_035_200));
+        assert_eq!(Clock::parse("file:/tmp/now").unwrap(), Clock::File("/tmp/now".into()));
         for wrong in [
             "",
             "now",

@@ -121,13 +121,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), Failure> {
 pub(crate) fn complain(message: &str) {
     let line: String = message
         .chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
+        .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
     let _closed = writeln!(std::io::stderr(), "reference-server: {line}");
 }

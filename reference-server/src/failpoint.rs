@@ -27,22 +27,10 @@ pub enum Failpoint {
 
 /// Names and exit codes, in one table.
 const TABLE: &[(Failpoint, &str, Option<i32>)] = &[
-    (
-        Failpoint::AfterLedgerInsert,
-        "after-ledger-insert",
-        Some(71),
-    ),
-    (
-        Failpoint::AfterEffectInsert,
-        "after-effect-insert",
-        Some(72),
-    ),
+    (Failpoint::AfterLedgerInsert, "after-ledger-insert", Some(71)),
+    (Failpoint::AfterEffectInsert, "after-effect-insert", Some(72)),
     (Failpoint::AfterFirstCommit, "after-first-commit", Some(73)),
-    (
-        Failpoint::FailAfterEffectInsert,
-        "fail-after-effect-insert",
-        None,
-    ),
+    (Failpoint::FailAfterEffectInsert, "fail-after-effect-insert", None),
     (Failpoint::PanicInTool, "panic-in-tool", None),
     (Failpoint::PanicInLedger, "panic-in-ledger", None),
 ];

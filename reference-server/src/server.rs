@@ -7,11 +7,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock,
-    CustomRequest, CustomResult, DiscoverResult, ElicitRequest, ElicitRequestParams,
-    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
-    InputRequests, InputRequiredResult, ListToolsResult, MetaObject, PaginatedRequestParams,
-    ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, CustomRequest,
+    CustomResult, DiscoverResult, ElicitRequest, ElicitRequestParams, ElicitationCapability, ErrorCode, ErrorData,
+    FormElicitationCapability, Implementation, InputRequests, InputRequiredResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ServerHandler, ServiceExt as _, transport};
@@ -29,21 +28,13 @@ const VERSIONS: &[ProtocolVersion] = &[
 ];
 
 /// Methods that this server serves; their parameters are malformed when the SDK hands them over as a custom request.
-const METHODS: &[&str] = &[
-    "initialize",
-    "ping",
-    "server/discover",
-    "tools/call",
-    "tools/list",
-];
+const METHODS: &[&str] = &["initialize", "ping", "server/discover", "tools/call", "tools/list"];
 
 /// A session that did not end as it should.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// The first message opens no session. What it said is not repeated: it may be long, and is not ours.
-    #[error(
-        "the session was not opened: the first message is no request; begin with server/discover or initialize"
-    )]
+    #[error("the session was not opened: the first message is no request; begin with server/discover or initialize")]
     NoRequest,
     /// The handshake failed, and the client has been told why.
     #[error("the session was not opened: the handshake failed with code {0}")]
@@ -71,9 +62,7 @@ pub(crate) enum Ended {
 /// Serves one session over stdin and stdout, until stdin closes or SIGTERM arrives.
 pub(crate) async fn serve_stdio(tools: Tools) -> Result<Ended, SessionError> {
     let mut terminated = signal(SignalKind::terminate()).map_err(SessionError::Signals)?;
-    let server = GuardedServer {
-        tools: Arc::new(tools),
-    };
+    let server = GuardedServer { tools: Arc::new(tools) };
     let session = async {
         match server.serve(transport::stdio_pipes()).await {
             Ok(running) => running
@@ -82,9 +71,7 @@ pub(crate) async fn serve_stdio(tools: Tools) -> Result<Ended, SessionError> {
                 .map_err(|died| SessionError::LoopDied(died.to_string())),
             // Nobody wanted anything: that is an end, not a failure.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(QuitReason::Closed),
-            Err(ServerInitializeError::InitializeFailed(error)) => {
-                Err(SessionError::HandshakeFailed(error.code.0))
-            }
+            Err(ServerInitializeError::InitializeFailed(error)) => Err(SessionError::HandshakeFailed(error.code.0)),
             Err(ServerInitializeError::TransportError { .. }) => Err(SessionError::NobodyReads),
             Err(_another) => Err(SessionError::NoRequest),
         }
@@ -118,15 +105,9 @@ impl ServerHandler for GuardedServer {
         Cow::Borrowed(VERSIONS)
     }
 
-    async fn discover(
-        &self,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, _context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         self.tools.ledger.note_arrival();
-        Ok(DiscoverResult::from_server_info(
-            VERSIONS.to_vec(),
-            self.get_info(),
-        ))
+        Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info()))
     }
 
     async fn list_tools(
@@ -176,11 +157,7 @@ impl ServerHandler for GuardedServer {
             let message = format!("the parameters of {} are malformed", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
-        Err(ErrorData::new(
-            ErrorCode::METHOD_NOT_FOUND,
-            request.method,
-            None,
-        ))
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
 }
 
@@ -194,18 +171,13 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-fn freed_from_protocol(
-    request: CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
-) -> Call {
+fn freed_from_protocol(request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
     let elicitation = context
         .client_capabilities()
         .and_then(|capabilities| capabilities.elicitation);
     Call {
         arguments: request.arguments.unwrap_or_default(),
-        input_responses: request
-            .input_responses
-            .map(|responses| responses.into_iter().collect()),
+        input_responses: request.input_responses.map(|responses| responses.into_iter().collect()),
         request_state: request.request_state,
         continues: is_modern(context),
         // A capability without any mode means forms.
@@ -215,9 +187,7 @@ fn freed_from_protocol(
 
 /// Since 2026-07-28 there is no handshake, and each result should say who made it.
 fn result_meta(modern: bool) -> Option<MetaObject> {
-    let info = serde_json::to_value(server_info())
-        .ok()
-        .filter(|_| modern)?;
+    let info = serde_json::to_value(server_info()).ok().filter(|_| modern)?;
     Some(MetaObject(Map::from_iter([(
         "io.modelcontextprotocol/serverInfo".to_owned(),
         info,
@@ -245,9 +215,8 @@ fn structured_result(structured: Value, is_error: bool, modern: bool) -> CallToo
 }
 
 fn input_required(input: InputRequest, modern: bool) -> Result<InputRequiredResult, ErrorData> {
-    let requested_schema = serde_json::from_value(input.schema).map_err(|error| {
-        ErrorData::internal_error(format!("the form has no valid schema: {error}"), None)
-    })?;
+    let requested_schema = serde_json::from_value(input.schema)
+        .map_err(|error| ErrorData::internal_error(format!("the form has no valid schema: {error}"), None))?;
     let form = ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: input.message,
@@ -267,8 +236,7 @@ fn protocol_error(error: CallError) -> ErrorData {
         }
         CallError::FormsNotDeclared => {
             let mut required = ClientCapabilities::default();
-            required.elicitation =
-                Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
+            required.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
             ErrorData::missing_required_client_capability(required)
         }
         CallError::Internal(message) => ErrorData::internal_error(message, None),
@@ -281,14 +249,10 @@ fn listed(description: Description) -> Tool {
         .destructive(false)
         .idempotent(description.idempotent)
         .open_world(false);
-    Tool::new(
-        description.name,
-        description.text,
-        members(description.input_schema),
-    )
-    .with_title(description.title)
-    .with_raw_output_schema(Arc::new(members(description.output_schema)))
-    .with_annotations(annotations)
+    Tool::new(description.name, description.text, members(description.input_schema))
+        .with_title(description.title)
+        .with_raw_output_schema(Arc::new(members(description.output_schema)))
+        .with_annotations(annotations)
 }
 
 fn members(schema: Value) -> Map<String, Value> {

@@ -39,12 +39,7 @@ Keys come from the environment only: GUARD_STATE_KEY and GUARD_FINGERPRINT_KEY, 
 For each of them, `openssl rand -hex 32` makes one.")]
 pub struct ServeArguments {
     /// The SQLite store; made when it does not exist
-    #[arg(
-        long,
-        env = "GUARD_DATABASE",
-        value_name = "PATH",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "GUARD_DATABASE", value_name = "PATH", hide_env_values = true)]
     pub database: Option<OsString>,
     /// The clock: `system`, `fixed:UNIX_SECONDS`, or `file:PATH` (read at each use)
     #[arg(
@@ -56,12 +51,7 @@ pub struct ServeArguments {
     )]
     pub clock: OsString,
     /// Who calls: the principal that every operation is bound to
-    #[arg(
-        long,
-        env = "GUARD_PRINCIPAL",
-        value_name = "NAME",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "GUARD_PRINCIPAL", value_name = "NAME", hide_env_values = true)]
     pub principal: Option<OsString>,
     /// The id of the backend that the store is bound to
     #[arg(long, env = "GUARD_BACKEND", value_name = "ID", hide_env_values = true)]
@@ -79,20 +69,10 @@ pub struct ServeArguments {
     #[arg(long, env = "GUARD_BUSY_TIMEOUT_MS", value_name = "MILLISECONDS", default_value = BUSY_TIMEOUT_MS, hide_env_values = true)]
     pub busy_timeout_ms: OsString,
     /// End or fail at a named cut point, once (for tests)
-    #[arg(
-        long,
-        env = "GUARD_FAILPOINT",
-        value_name = "NAME",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "GUARD_FAILPOINT", value_name = "NAME", hide_env_values = true)]
     pub failpoint: Option<OsString>,
     /// Get one thing wrong on purpose (for tests)
-    #[arg(
-        long,
-        env = "GUARD_DEFECT",
-        value_name = "NAME",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "GUARD_DEFECT", value_name = "NAME", hide_env_values = true)]
     pub defect: Option<OsString>,
 }
 
@@ -170,14 +150,11 @@ pub enum SettingError {
         advice: &'static str,
     },
     /// The clock is well named, and tells no time.
-    #[error(
-        "--clock (GUARD_CLOCK) tells no time: {0}; write the Unix seconds there before the start"
-    )]
+    #[error("--clock (GUARD_CLOCK) tells no time: {0}; write the Unix seconds there before the start")]
     ClockIsSilent(ClockError),
 }
 
-const KEY_ADVICE: &str =
-    "set it to 32 random bytes or more in hex, as `openssl rand -hex 32` prints them";
+const KEY_ADVICE: &str = "set it to 32 random bytes or more in hex, as `openssl rand -hex 32` prints them";
 
 impl Settings {
     /// Checks every setting. `variable` looks a variable of the environment up; only the two keys are asked for.
@@ -202,18 +179,16 @@ impl Settings {
                 written.backend.as_deref(),
                 "name the store, as in sqlite:main",
             )?,
-            state_seal: StateSeal::new(key(STATE_KEY_VARIABLE)?).map_err(|_short| {
+            state_seal: StateSeal::new(key(STATE_KEY_VARIABLE)?).map_err(|_short| SettingError::WrongSecret {
+                name: STATE_KEY_VARIABLE,
+                advice: KEY_ADVICE,
+            })?,
+            fingerprint_key: FingerprintKey::new(key(FINGERPRINT_KEY_VARIABLE)?).map_err(|_short| {
                 SettingError::WrongSecret {
-                    name: STATE_KEY_VARIABLE,
+                    name: FINGERPRINT_KEY_VARIABLE,
                     advice: KEY_ADVICE,
                 }
             })?,
-            fingerprint_key: FingerprintKey::new(key(FINGERPRINT_KEY_VARIABLE)?).map_err(
-                |_short| SettingError::WrongSecret {
-                    name: FINGERPRINT_KEY_VARIABLE,
-                    advice: KEY_ADVICE,
-                },
-            )?,
             limits: limits(written)?,
             failpoints: Failpoints::new(choice(
                 "--failpoint (GUARD_FAILPOINT)",
@@ -224,19 +199,12 @@ impl Settings {
                 Defect::ALL.iter().map(|defect| defect.name()).collect()
             })?,
         };
-        settings
-            .clock
-            .now_s()
-            .map_err(SettingError::ClockIsSilent)?;
+        settings.clock.now_s().map_err(SettingError::ClockIsSilent)?;
         Ok(settings)
     }
 }
 
-fn required(
-    name: &'static str,
-    value: Option<&OsStr>,
-    advice: &'static str,
-) -> Result<String, SettingError> {
+fn required(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
     let value = value.ok_or(SettingError::Missing { name, advice })?;
     if value.is_empty() {
         return Err(SettingError::Empty { name, advice });
@@ -275,23 +243,14 @@ fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {
 
 fn clock(value: &OsStr) -> Result<Clock, SettingError> {
     const NAME: &str = "--clock (GUARD_CLOCK)";
-    let text = required(
-        NAME,
-        Some(value),
-        "use system, fixed:UNIX_SECONDS or file:PATH",
-    )?;
+    let text = required(NAME, Some(value), "use system, fixed:UNIX_SECONDS or file:PATH")?;
     Clock::parse(&text).map_err(|error| wrong(NAME, value, error.to_string()))
 }
 
-fn name(
-    name: &'static str,
-    value: Option<&OsStr>,
-    advice: &'static str,
-) -> Result<String, SettingError> {
+fn name(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
     let text = required(name, value, advice)?;
     if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) || text.trim() != text {
-        let advice =
-            format!("use at most {NAME_BYTES_MAX} printable bytes without white space around them");
+        let advice = format!("use at most {NAME_BYTES_MAX} printable bytes without white space around them");
         return Err(wrong(name, OsStr::new(&text), advice));
     }
     Ok(text)
@@ -306,24 +265,9 @@ fn key_bytes(name: &'static str, text: &str) -> Result<Vec<u8>, SettingError> {
 
 fn limits(written: &ServeArguments) -> Result<Limits, SettingError> {
     Ok(Limits {
-        state_ttl_s: whole(
-            "--state-ttl (GUARD_STATE_TTL)",
-            &written.state_ttl,
-            LIMIT_S_MAX,
-        )?
-        .into(),
-        authority_s: whole(
-            "--authority (GUARD_AUTHORITY)",
-            &written.authority,
-            LIMIT_S_MAX,
-        )?
-        .into(),
-        retention_s: whole(
-            "--retention (GUARD_RETENTION)",
-            &written.retention,
-            LIMIT_S_MAX,
-        )?
-        .into(),
+        state_ttl_s: whole("--state-ttl (GUARD_STATE_TTL)", &written.state_ttl, LIMIT_S_MAX)?.into(),
+        authority_s: whole("--authority (GUARD_AUTHORITY)", &written.authority, LIMIT_S_MAX)?.into(),
+        retention_s: whole("--retention (GUARD_RETENTION)", &written.retention, LIMIT_S_MAX)?.into(),
         busy_timeout_ms: whole(
             "--busy-timeout-ms (GUARD_BUSY_TIMEOUT_MS)",
             &written.busy_timeout_ms,
@@ -334,17 +278,8 @@ fn limits(written: &ServeArguments) -> Result<Limits, SettingError> {
 
 fn whole(name: &'static str, value: &OsStr, at_most: u32) -> Result<u32, SettingError> {
     let text = required(name, Some(value), "leave it out to get the default")?;
-    let number = text
-        .parse::<u32>()
-        .ok()
-        .filter(|number| (1..=at_most).contains(number));
-    number.ok_or_else(|| {
-        wrong(
-            name,
-            value,
-            format!("use a whole number from 1 to {at_most}"),
-        )
-    })
+    let number = text.parse::<u32>().ok().filter(|number| (1..=at_most).contains(number));
+    number.ok_or_else(|| wrong(name, value, format!("use a whole number from 1 to {at_most}")))
 }
 
 fn choice<T: FromStr>(

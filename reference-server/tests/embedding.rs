@@ -17,27 +17,17 @@ enum HostCommand {
 
 #[test]
 fn the_usage_text_names_the_host() {
-    let Err(error) = Host::try_parse_from(["harness", "reference-server", "serve", "--help"])
-    else {
+    let Err(error) = Host::try_parse_from(["harness", "reference-server", "serve", "--help"]) else {
         panic!("help is not an error");
     };
     let help = error.to_string();
-    assert!(
-        help.contains("Usage: harness reference-server serve"),
-        "{help}"
-    );
+    assert!(help.contains("Usage: harness reference-server serve"), "{help}");
     Host::command().debug_assert();
 }
 
 #[test]
 fn the_arguments_arrive() {
-    let arguments = [
-        "harness",
-        "reference-server",
-        "serve",
-        "--principal",
-        "carol",
-    ];
+    let arguments = ["harness", "reference-server", "serve", "--principal", "carol"];
     let host = Host::try_parse_from(arguments).expect("they are valid");
     let HostCommand::ReferenceServer(cli) = host.command;
     let reference_server::Command::Serve(serve) = cli.command else {

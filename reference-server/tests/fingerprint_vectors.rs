@@ -1,8 +1,6 @@
 //! Checks `vectors/fingerprint.json`, which other languages share, against this crate. Every entry of the file is used.
 
-use reference_server::guard::fingerprint::{
-    FingerprintError, FingerprintKey, FingerprintRequest, fingerprint,
-};
+use reference_server::guard::fingerprint::{FingerprintError, FingerprintKey, FingerprintRequest, fingerprint};
 use serde_json::Value;
 
 const VECTORS: &str = include_str!("../../vectors/fingerprint.json");
@@ -12,10 +10,7 @@ fn vectors() -> Value {
 }
 
 fn entries<'a>(vectors: &'a Value, pointer: &str) -> &'a [Value] {
-    let entries = vectors
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .expect("a list");
+    let entries = vectors.pointer(pointer).and_then(Value::as_array).expect("a list");
     assert!(!entries.is_empty(), "{pointer} is empty");
     entries
 }
@@ -64,18 +59,10 @@ fn every_vector_has_its_canonical_text_and_fingerprint() {
 fn equal_requests_have_equal_fingerprints_and_others_do_not() {
     let vectors = vectors();
     for pair in entries(&vectors, "/same") {
-        assert_eq!(
-            of_vector(&vectors, &pair[0]),
-            of_vector(&vectors, &pair[1]),
-            "{pair}"
-        );
+        assert_eq!(of_vector(&vectors, &pair[0]), of_vector(&vectors, &pair[1]), "{pair}");
     }
     for pair in entries(&vectors, "/different") {
-        assert_ne!(
-            of_vector(&vectors, &pair[0]),
-            of_vector(&vectors, &pair[1]),
-            "{pair}"
-        );
+        assert_ne!(of_vector(&vectors, &pair[0]), of_vector(&vectors, &pair[1]), "{pair}");
     }
 }
 
@@ -97,21 +84,13 @@ fn invalid_requests_are_refused_and_the_place_is_named() {
     let vectors = vectors();
     for invalid in entries(&vectors, "/invalid") {
         let name = text(invalid, "name");
-        let hex = invalid["key_hex"]
-            .as_str()
-            .unwrap_or(text(&vectors, "key_hex"));
+        let hex = invalid["key_hex"].as_str().unwrap_or(text(&vectors, "key_hex"));
         let outcome = key(hex).and_then(|key| of_request(&key, text(invalid, "request_json")));
         let error = outcome.expect_err(name);
         match text(invalid, "refused_by") {
-            "json" => assert!(
-                matches!(error, FingerprintError::NotARequest(_)),
-                "{name}: {error}"
-            ),
+            "json" => assert!(matches!(error, FingerprintError::NotARequest(_)), "{name}: {error}"),
             "canonical" => {
-                assert!(
-                    matches!(error, FingerprintError::NotCanonical(_)),
-                    "{name}: {error}"
-                );
+                assert!(matches!(error, FingerprintError::NotCanonical(_)), "{name}: {error}");
                 assert_eq!(error.path(), text(invalid, "error_path"), "{name}");
             }
             "key" => {
@@ -135,10 +114,7 @@ fn a_request_with_an_unknown_or_a_missing_member_is_refused() {
     let missing = whole.replacen(r#","input_responses":null"#, "", 1);
     for wrong in [unknown, missing] {
         assert!(
-            matches!(
-                of_request(&key, &wrong),
-                Err(FingerprintError::NotARequest(_))
-            ),
+            matches!(of_request(&key, &wrong), Err(FingerprintError::NotARequest(_))),
             "{wrong}"
         );
     }

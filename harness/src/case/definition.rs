@@ -173,9 +173,8 @@ pub enum Step {
         label: String,
         /// Whether the server may live meanwhile.
         when: When,
-        /// Where no effect came since the observation before (the server's own natural key forbids a second row): double
-        /// the rows in a copy of the frozen store, and count there.
-        or_doctored: bool,
+        /// Whether to count on a copy with doubled rows too.
+        doubled: Option<Doubled>,
     },
     /// Send the write of an operation.
     Write(WriteStep),
@@ -223,6 +222,18 @@ pub enum When {
     Now,
     /// Only when no process of the server is left; the store is frozen first, and the frozen copy is read.
     Quiet,
+}
+
+/// When to double the marked rows in a copy of the frozen store, and count there with the same query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubled {
+    /// Beside the count itself. It catches a query that groups by the identity, which two writes with two identities
+    /// would not.
+    Always,
+    /// Instead of the count, where no effect came since the observation before: the server's own natural key forbids a
+    /// second row.
+    IfNeeded,
 }
 
 /// The fault of a `write` step.

@@ -12,7 +12,8 @@ mod written;
 
 pub use catalogue::{Catalogue, FROZEN, Selection, SelectionError};
 pub use definition::{
-    Basis, Bounds, Case, Check, CheckSource, Fault, From, Promise, Round, Step, Surface, Then, Until, When, WriteStep,
+    Basis, Bounds, Case, Check, CheckSource, Doubled, Fault, From, Promise, Round, Step, Surface, Then, Until, When,
+    WriteStep,
 };
 pub use resolve::parse;
 pub use written::CASE_FORMAT;

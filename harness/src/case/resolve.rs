@@ -147,15 +147,14 @@ impl Script {
         if when == When::Quiet && self.alive.is_some() {
             return Err("when = \"quiet\" needs every process stopped or killed before".to_owned());
         }
-        let or_doctored = written.or_doctored.unwrap_or(false);
-        if or_doctored && when == When::Now {
-            return Err("or_doctored works on a frozen copy: add when = \"quiet\"".to_owned());
+        if written.doubled.is_some() && when == When::Now {
+            return Err("`doubled` works on a frozen copy: add when = \"quiet\"".to_owned());
         }
         let label = self.new_name(label)?;
         Ok(Step::Observe {
             label,
             when,
-            or_doctored,
+            doubled: written.doubled,
         })
     }
 
@@ -272,7 +271,7 @@ const RECOVERY: &str = "recovery";
 fn refuse_strangers(verb: &str, written: &StepWritten) -> Result<(), String> {
     let belongs: &[&str] = match verb {
         "start" => &["as"],
-        "observe" => &["when", "or_doctored"],
+        "observe" => &["when", "doubled"],
         "write" => &["as", "from", "changed", "marker", "fault"],
         "status" => &["as", "only"],
         _ => &[],
@@ -281,7 +280,7 @@ fn refuse_strangers(verb: &str, written: &StepWritten) -> Result<(), String> {
         ("as", written.name.is_some()),
         ("only", written.only.is_some()),
         ("when", written.when.is_some()),
-        ("or_doctored", written.or_doctored.is_some()),
+        ("doubled", written.doubled.is_some()),
         ("from", written.from.is_some()),
         ("changed", written.changed.is_some()),
         ("marker", written.marker.is_some()),

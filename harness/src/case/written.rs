@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use super::definition::{Basis, CheckSource, From, Promise, Round, Surface, Then, Until, When};
+use super::definition::{Basis, CheckSource, Doubled, From, Promise, Round, Surface, Then, Until, When};
 
 /// The version of the case format that this harness writes and reads.
 pub const CASE_FORMAT: u32 = 1;
@@ -63,7 +63,7 @@ pub(super) struct StepWritten {
     pub(super) name: Option<String>,
     pub(super) only: Option<Surface>,
     pub(super) when: Option<When>,
-    pub(super) or_doctored: Option<bool>,
+    pub(super) doubled: Option<Doubled>,
     pub(super) from: Option<From>,
     pub(super) changed: Option<bool>,
     pub(super) marker: Option<String>,

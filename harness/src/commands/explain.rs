@@ -80,7 +80,10 @@ fn human(case: &Case, printer: &mut Printer) {
     };
     section(printer, "Needs", &names(&case.needs));
     if !case.uses.is_empty() {
-        let text = format!("{} (without one of these only its checks are switched off)", names(&case.uses));
+        let text = format!(
+            "{} (without one of these only its checks are switched off)",
+            names(&case.uses)
+        );
         section(printer, "Uses", &text);
     }
     if !case.controls.is_empty() {
@@ -89,7 +92,11 @@ fn human(case: &Case, printer: &mut Printer) {
     if !case.sources.is_empty() {
         section(printer, "Sources", &case.sources.join("; "));
     }
-    section(printer, "Revision", &format!("{}, SHA-256 {}", case.revision, case.digest));
+    section(
+        printer,
+        "Revision",
+        &format!("{}, SHA-256 {}", case.revision, case.digest),
+    );
 }
 
 fn section(printer: &mut Printer, heading: &str, text: &str) {
@@ -138,8 +145,14 @@ fn step_in_words(step: &Step) -> String {
         Step::Start { process } => format!("start a server ({process})"),
         Step::Stop { process } => format!("close the standard input of {process}, and wait for its exit"),
         Step::Kill { process } => format!("SIGKILL the whole process tree of {process}"),
-        Step::Observe { label, when: When::Now, .. } => format!("read the living store ({label})"),
-        Step::Observe { label, when: When::Quiet, .. } => format!("freeze the store and read the copy ({label})"),
+        Step::Observe {
+            label, when: When::Now, ..
+        } => format!("read the living store ({label})"),
+        Step::Observe {
+            label,
+            when: When::Quiet,
+            ..
+        } => format!("freeze the store and read the copy ({label})"),
         Step::Write(write) => {
             let what = match (write.from, write.changed) {
                 (_, true) => "send the last request again with changed data",

@@ -56,7 +56,10 @@ fn table(cases: &[&Case], printer: &mut Printer) {
         ]);
     }
     printer.blank();
-    printer.line(&[span(Style::Dim, "harness explain CASE says what a case proves; harness run --case CASE runs it")]);
+    printer.line(&[span(
+        Style::Dim,
+        "harness explain CASE says what a case proves; harness run --case CASE runs it",
+    )]);
 }
 
 fn listed(case: &Case) -> Listed<'_> {

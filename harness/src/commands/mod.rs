@@ -129,7 +129,10 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
                 printer.error(&format!("{} processes could not be ended", ended.survivors));
             }
             if let Some(path) = ended.scratch_left {
-                printer.error(&format!("the scratch folder {} could not be removed; remove it", path.display()));
+                printer.error(&format!(
+                    "the scratch folder {} could not be removed; remove it",
+                    path.display()
+                ));
             }
             ExitStatus::OfRun(ended.code)
         }

@@ -13,13 +13,15 @@ use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
 use crate::record::{CheckOutcome, RunState, Verdict};
-use crate::report::{Printer, RunReport, show_case, show_end, show_start};
+use crate::report::{Printer, RunReport, show_case, show_end, show_server, show_target};
 use crate::target::{Target, TargetSource, TargetWords, locate};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
 #[derive(Debug, Args)]
-#[command(after_help = "Without --target or a command, ./target.toml is tested where it exists, else the built-in \
-                        reference server. The target is named in the first and in the last line.")]
+#[command(
+    after_help = "Without --target or a command, ./target.toml is tested where it exists, else the built-in \
+                        reference server. The target is named in the first and in the last line."
+)]
 pub(super) struct RunArguments {
     /// Profile of the server under test
     #[arg(long, value_name = "FILE")]
@@ -108,7 +110,8 @@ fn refuse(error: &ConductError, printer: &mut Printer) -> ExitStatus {
 
 fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
     match (format, progress) {
-        (Format::Human, Progress::Probed(target)) => show_start(printer, target),
+        (Format::Human, Progress::Begins(target)) => show_target(printer, target),
+        (Format::Human, Progress::Probed(target)) => show_server(printer, target),
         (Format::Human, Progress::CaseJudged(case, report, control)) => show_case(printer, case, report, *control),
         (Format::Jsonl, Progress::Probed(target)) => {
             printer.json_line(&json!({"event": "target", "target": target}));
@@ -117,7 +120,7 @@ fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>)
             printer.json_line(&json!({"event": "case", "case": report}));
         }
         (_, Progress::CaseBegins(case)) => printer.progress(&format!("running {}", case.id)),
-        (Format::Json, Progress::Probed(_) | Progress::CaseJudged(..)) => {}
+        (Format::Json, Progress::Probed(_) | Progress::CaseJudged(..)) | (_, Progress::Begins(_)) => {}
     }
 }
 
@@ -180,7 +183,9 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
     let selection = Catalogue::embedded().select(&arguments.cases, &arguments.skip);
     let selection = selection.map_err(|error| error.to_string())?;
     let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
-    let seed = arguments.seed.unwrap_or_else(|| u64::from(uuid::Uuid::new_v4().as_fields().0));
+    let seed = arguments
+        .seed
+        .unwrap_or_else(|| u64::from(uuid::Uuid::new_v4().as_fields().0));
     let harness = std::env::current_exe().map_err(|error| format!("find the harness's own executable: {error}"))?;
     Ok(Request {
         repeat: repeat_words(arguments, seed),
@@ -199,7 +204,10 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
 fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
     let Some(defect) = defect else { return Ok(()) };
     if target.defects_env.is_none() {
-        return Err(format!("--defect {defect}: the target {} has no [defects]", target.name));
+        return Err(format!(
+            "--defect {defect}: the target {} has no [defects]",
+            target.name
+        ));
     }
     let known = built_in_defects();
     if target.source != TargetSource::BuiltIn || known.contains(&defect) {
@@ -209,12 +217,17 @@ fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known: {}", known.join(", ")),
     };
-    Err(format!("--defect {defect}: the built-in server has no such defect; {near}"))
+    Err(format!(
+        "--defect {defect}: the built-in server has no such defect; {near}"
+    ))
 }
 
 #[cfg(feature = "reference-server")]
 fn built_in_defects() -> Vec<&'static str> {
-    reference_server::defect::Defect::ALL.iter().map(|defect| defect.name()).collect()
+    reference_server::defect::Defect::ALL
+        .iter()
+        .map(|defect| defect.name())
+        .collect()
 }
 
 #[cfg(not(feature = "reference-server"))]
@@ -281,7 +294,10 @@ mod tests {
     #[test]
     fn a_command_line_is_split_without_a_shell() {
         let words = |line| split_words(line).expect("words");
-        assert_eq!(words("npx -y 'my server' --x=\"a b\""), ["npx", "-y", "my server", "--x=a b"]);
+        assert_eq!(
+            words("npx -y 'my server' --x=\"a b\""),
+            ["npx", "-y", "my server", "--x=a b"]
+        );
         assert_eq!(words("a '' b"), ["a", "", "b"]);
         assert!(split_words("a 'b").is_err());
         assert!(split_words("  ").is_err());

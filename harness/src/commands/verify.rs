@@ -87,7 +87,10 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
     }
     let (word, style) = match (verified.findings.len(), verified.sealed) {
-        (0, true) => ("the evidence is whole, and every verdict comes out the same".to_owned(), Style::Good),
+        (0, true) => (
+            "the evidence is whole, and every verdict comes out the same".to_owned(),
+            Style::Good,
+        ),
         (0, false) => ("incomplete".to_owned(), Style::Odd),
         (1, _) => ("1 difference".to_owned(), Style::Bad),
         (count, _) => (format!("{count} differences"), Style::Bad),

@@ -57,9 +57,7 @@ impl Deadline {
         let start = now();
         // A bound too long to be added is as good as a day.
         Self {
-            at: start
-                .checked_add(bound)
-                .unwrap_or(start + Duration::from_secs(86_400)),
+            at: start.checked_add(bound).unwrap_or(start + Duration::from_secs(86_400)),
         }
     }
 

@@ -10,7 +10,7 @@ use super::observer::Observer;
 use super::scribe::Scribe;
 use super::session::{Answer, Received, Session};
 use super::stage::{RunSetting, Stage};
-use crate::case::{Case, From, Step, When, WriteStep};
+use crate::case::{Case, Doubled, From, Step, When, WriteStep};
 use crate::fault::{Act, Delivery, Fault, Seen, WithholdReply};
 use crate::plan::{Call, Plan};
 use crate::protocol::{self, Era, Reply, ReplyKind};
@@ -82,7 +82,13 @@ impl Driver<'_> {
         let plan = self.run.plan;
         for (index, step) in plan.steps.iter().enumerate() {
             let does = describe(step);
-            self.scribe.write(None, Body::StepStarted { step: index, does: does.clone() })?;
+            self.scribe.write(
+                None,
+                Body::StepStarted {
+                    step: index,
+                    does: does.clone(),
+                },
+            )?;
             if let Err(reason) = self.step(step).await? {
                 let reason = format!("{does}: {reason}");
                 return Ok(Outcome::Stopped { reason });
@@ -108,11 +114,7 @@ impl Driver<'_> {
                     return Ok(quiet(survivors));
                 }
             }
-            Step::Observe {
-                label,
-                when,
-                or_doctored,
-            } => self.observe(label, *when, *or_doctored).await?,
+            Step::Observe { label, when, doubled } => self.observe(label, *when, *doubled).await?,
             Step::Write(write) => return self.write(write).await,
             Step::Status { operation, .. } => {
                 let call = self.run.plan.operations[operation].status.as_ref();
@@ -127,7 +129,10 @@ impl Driver<'_> {
     }
 
     async fn start(&mut self, process: &str) -> Result<Result<(), String>, DriveError> {
-        let spec = self.run.setting.launch_spec(&self.stage, self.run.folder.stderr_file(process))?;
+        let spec = self
+            .run
+            .setting
+            .launch_spec(&self.stage, self.run.folder.stderr_file(process))?;
         let mut session = match Session::launch(self.scribe, process, &spec, self.run.era) {
             Ok(session) => session,
             Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
@@ -138,16 +143,20 @@ impl Driver<'_> {
         self.session = Some(session);
         Ok(match answer {
             Answer::Reply(_) => Ok(()),
-            Answer::TimedOut => Err(format!("did not start: no answer to the handshake within {bound_ms} ms")),
+            Answer::TimedOut => Err(format!(
+                "did not start: no answer to the handshake within {bound_ms} ms"
+            )),
             Answer::Gone => Err("did not start: it ended before it answered the handshake".to_owned()),
         })
     }
 
-    async fn observe(&mut self, label: &str, when: When, or_doctored: bool) -> Result<(), DriveError> {
-        let Some(observer) = &mut self.observer else { return Ok(()) };
+    async fn observe(&mut self, label: &str, when: When, doubled: Option<Doubled>) -> Result<(), DriveError> {
+        let Some(observer) = &mut self.observer else {
+            return Ok(());
+        };
         let observation = match when {
             When::Now => observer.live(self.run.plan, label, self.run.plan.bounds.quiet_ms).await,
-            When::Quiet => observer.frozen(self.run.plan, label, self.run.folder, or_doctored)?,
+            When::Quiet => observer.frozen(self.run.plan, label, self.run.folder, doubled)?,
         };
         let sha256 = Evidence::write_json(&self.run.folder.observation_file(label), &observation)?;
         let observed = Body::Observed {
@@ -160,7 +169,11 @@ impl Driver<'_> {
     async fn write(&mut self, write: &WriteStep) -> Result<Result<(), String>, DriveError> {
         let plan = self.run.plan;
         let operation = &plan.operations[&write.operation];
-        let call = if write.changed { &operation.changed } else { &operation.write };
+        let call = if write.changed {
+            &operation.changed
+        } else {
+            &operation.write
+        };
         let (Some(call), Some(session)) = (call, &self.session) else {
             return Ok(Err("there is nothing to write, or no server to write to".to_owned()));
         };
@@ -175,12 +188,7 @@ impl Driver<'_> {
     }
 
     /// Sends a request and answers what the server asks, until a reply that asks nothing, or the fault.
-    async fn rounds(
-        &mut self,
-        write: &WriteStep,
-        call: &Call,
-        first: Value,
-    ) -> Result<Result<(), String>, DriveError> {
+    async fn rounds(&mut self, write: &WriteStep, call: &Call, first: Value) -> Result<Result<(), String>, DriveError> {
         let mut request = first;
         for _ in 0..ROUNDS_MAX {
             if !write.changed {
@@ -191,8 +199,13 @@ impl Driver<'_> {
             if write.fault.is_some() && is_last {
                 return self.break_at(write, &request).await;
             }
-            let Some(session) = &mut self.session else { return Ok(Ok(())) };
-            let Answer::Reply(reply) = session.ask(self.scribe, &request, self.run.plan.bounds.reply_ms).await? else {
+            let Some(session) = &mut self.session else {
+                return Ok(Ok(()));
+            };
+            let Answer::Reply(reply) = session
+                .ask(self.scribe, &request, self.run.plan.bounds.reply_ms)
+                .await?
+            else {
                 return Ok(Ok(()));
             };
             let id = self.scribe.new_id();
@@ -215,7 +228,9 @@ impl Driver<'_> {
         let bounds = self.run.plan.bounds;
         let mut fault = WithholdReply::new(&bounds);
         let (Some(observer), Some(session)) = (&self.observer, &mut self.session) else {
-            return Ok(Err("the effect cannot be watched: the target has no read-back".to_owned()));
+            return Ok(Err(
+                "the effect cannot be watched: the target has no read-back".to_owned()
+            ));
         };
         let query = observer.effects_query(self.run.plan, &write.operation);
         let mut watch = Watch {
@@ -305,7 +320,10 @@ fn again(last: &Value, id: u64, changed: Option<&Call>) -> Value {
     request["id"] = id.into();
     if let Some(call) = changed {
         request["params"]["arguments"] = call.arguments.clone().into();
-        if let Some(responses) = request.pointer_mut("/params/inputResponses").and_then(Value::as_object_mut) {
+        if let Some(responses) = request
+            .pointer_mut("/params/inputResponses")
+            .and_then(Value::as_object_mut)
+        {
             replace_answers(responses, &call.responses);
         }
     }
@@ -323,12 +341,16 @@ fn replace_answers(responses: &mut Map<String, Value>, answers: &Map<String, Val
 /// The next round, where the reply asks for one: every question answered from the profile.
 fn continuation(request: &Value, reply: &Value, call: &Call, id: u64) -> Option<Result<Value, String>> {
     let reply = Reply::to(reply, &request["id"])?;
-    let ReplyKind::InputRequired(result) = reply.kind() else { return None };
+    let ReplyKind::InputRequired(result) = reply.kind() else {
+        return None;
+    };
     let mut responses = Map::new();
     let questions = result.get("inputRequests").and_then(Value::as_object);
     for key in questions.into_iter().flat_map(Map::keys) {
         let Some(answer) = call.responses.get(key) else {
-            return Some(Err(format!("the server asks for `{key}`, and [write] responses has no answer to it")));
+            return Some(Err(format!(
+                "the server asks for `{key}`, and [write] responses has no answer to it"
+            )));
         };
         responses.insert(key.clone(), answer.clone());
     }
@@ -340,7 +362,9 @@ fn quiet(survivors: usize) -> Result<(), String> {
     if survivors == 0 {
         return Ok(());
     }
-    Err(format!("{survivors} processes of the server could not be ended, so nothing can be counted"))
+    Err(format!(
+        "{survivors} processes of the server could not be ended, so nothing can be counted"
+    ))
 }
 
 fn describe(step: &Step) -> String {

@@ -41,10 +41,7 @@ const LAUNCHER_FOLDERS: [(&str, &str); 6] = [
 ];
 
 /// The environment of a server: the passed part of `caller`, then `home` as HOME.
-pub fn passed_on(
-    caller: impl Iterator<Item = (OsString, OsString)>,
-    home: &Path,
-) -> BTreeMap<OsString, OsString> {
+pub fn passed_on(caller: impl Iterator<Item = (OsString, OsString)>, home: &Path) -> BTreeMap<OsString, OsString> {
     let caller: BTreeMap<OsString, OsString> = caller.collect();
     let is_passed = |name: &OsStr| {
         let Some(name) = name.to_str() else { return false };
@@ -98,6 +95,9 @@ mod tests {
         let passed = pass(&[("HOME", old_home), ("RUSTUP_HOME", "/elsewhere")]);
         assert_eq!(passed[OsStr::new("CARGO_HOME")], home.path().join(".cargo"));
         assert_eq!(passed[OsStr::new("RUSTUP_HOME")], "/elsewhere");
-        assert!(!passed.contains_key(OsStr::new("NVM_DIR")), "a folder that is not there is not named");
+        assert!(
+            !passed.contains_key(OsStr::new("NVM_DIR")),
+            "a folder that is not there is not named"
+        );
     }
 }

@@ -116,14 +116,11 @@ impl LineFramer {
             self.line.extend_from_slice(bytes);
             return;
         }
-        let overflow = self
-            .overflow
-            .get_or_insert_with(|| Overflow::after(&self.line));
+        let overflow = self.overflow.get_or_insert_with(|| Overflow::after(&self.line));
         overflow.length += bytes.len() as u64;
         overflow.digest.update(bytes);
         let missing = OVERSIZE_HEAD_BYTES.saturating_sub(self.line.len());
-        self.line
-            .extend_from_slice(&bytes[..missing.min(bytes.len())]);
+        self.line.extend_from_slice(&bytes[..missing.min(bytes.len())]);
         self.line.truncate(OVERSIZE_HEAD_BYTES);
         self.line.shrink_to(OVERSIZE_HEAD_BYTES);
     }
@@ -156,10 +153,7 @@ mod tests {
 
     /// The oracle cuts the whole stream at once and looks at finished lines only.
     fn oracle(stream: &[u8], line_bytes_max: usize) -> Vec<RawFrame> {
-        let mut lines: Vec<(&[u8], bool)> = stream
-            .split(|byte| *byte == b'\n')
-            .map(|line| (line, true))
-            .collect();
+        let mut lines: Vec<(&[u8], bool)> = stream.split(|byte| *byte == b'\n').map(|line| (line, true)).collect();
         if let Some(last) = lines.last_mut() {
             last.1 = false;
         }
@@ -195,8 +189,7 @@ mod tests {
 
     fn framed(chunks: &[Vec<u8>], line_bytes_max: usize) -> Vec<RawFrame> {
         let mut cutter = LineFramer::new(line_bytes_max);
-        let mut frames: Vec<RawFrame> =
-            chunks.iter().flat_map(|chunk| cutter.push(chunk)).collect();
+        let mut frames: Vec<RawFrame> = chunks.iter().flat_map(|chunk| cutter.push(chunk)).collect();
         frames.extend(cutter.finish());
         frames
     }
@@ -230,14 +223,7 @@ mod tests {
             .iter()
             .map(|frame| (&frame.bytes[..], frame.is_terminated()))
             .collect();
-        assert_eq!(
-            found,
-            [
-                ("a\u{2028}b\r".as_bytes(), true),
-                (b"", true),
-                (b"\rc", false)
-            ]
-        );
+        assert_eq!(found, [("a\u{2028}b\r".as_bytes(), true), (b"", true), (b"\rc", false)]);
     }
 
     #[test]

@@ -36,10 +36,7 @@ pub struct GuardError {
 }
 
 impl GuardError {
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "only Linux has a guard")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has a guard"))]
     fn at<E: Into<io::Error>>(step: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self {
             step,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
-use crate::case::When;
+use crate::case::{Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, LiveReader, Poll, Query, ReadError, Rows};
 use crate::record::{
@@ -92,7 +92,7 @@ impl Observer {
         plan: &Plan,
         label: &str,
         folder: &CaseFolder,
-        or_doctored: bool,
+        doubled: Option<Doubled>,
     ) -> Result<Observation, DriveError> {
         let into = folder.store_folder(label);
         let frozen = readback::freeze(&self.store, &into)?;
@@ -114,8 +114,8 @@ impl Observer {
                 reading(&query, answer)
             };
             let effects = ask(&self.effects_sql);
-            let doctored = match (&frozen.read_copy, or_doctored) {
-                (Some(copy), true) => self.doctor(plan, name, &effects, copy)?,
+            let doctored = match (&frozen.read_copy, doubled) {
+                (Some(copy), Some(doubled)) => self.doctor(plan, name, &effects, copy, doubled)?,
                 _ => None,
             };
             let seen = OperationSeen {
@@ -133,20 +133,32 @@ impl Observer {
         Ok(self.observation(label, When::Quiet, read, operations))
     }
 
-    /// Where a second write added nothing, the count of the same query on a copy with doubled rows.
+    /// The count of the same query on a copy with doubled rows; nothing where it is not needed, or where the rows cannot
+    /// be doubled (virtual tables, unknown collations).
     fn doctor(
         &self,
         plan: &Plan,
         operation: &str,
         effects: &Reading,
         read_copy: &Path,
+        doubled: Doubled,
     ) -> Result<Option<Doctored>, DriveError> {
-        let (Some(before), Some(now)) = (self.last_counts.get(operation), effects.count()) else { return Ok(None) };
-        let Some(marker) = plan.marker(operation).filter(|_| now == *before && now > 0) else { return Ok(None) };
+        let now = effects.count().filter(|now| *now > 0);
+        let needed = match doubled {
+            Doubled::Always => now.is_some(),
+            Doubled::IfNeeded => now.is_some() && now == self.last_counts.get(operation).copied(),
+        };
+        let Some(marker) = plan.marker(operation).filter(|_| needed) else {
+            return Ok(None);
+        };
         let folder = tempfile::tempdir().map_err(DriveError::Scratch)?;
         let copy = folder.path().join("doctored.sqlite3");
-        let Ok(doubled) = readback::duplicate_marked_rows(read_copy, marker, &copy) else { return Ok(None) };
-        let Ok(rows) = readback::query_read_copy(&copy, &effects.query) else { return Ok(None) };
+        let Ok(doubled) = readback::duplicate_marked_rows(read_copy, marker, &copy) else {
+            return Ok(None);
+        };
+        let Ok(rows) = readback::query_read_copy(&copy, &effects.query) else {
+            return Ok(None);
+        };
         Ok(Some(Doctored {
             tables: doubled.tables.into_iter().map(|table| table.table).collect(),
             count: rows.count(),

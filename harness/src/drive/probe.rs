@@ -125,7 +125,11 @@ fn did_not_start(folder: &CaseFolder, process: &str, reason: String) -> Found {
     let bytes = std::fs::read(folder.stderr_file(process)).unwrap_or_default();
     let tail = &bytes[bytes.len().saturating_sub(LAST_WORDS_BYTES)..];
     let text = String::from_utf8_lossy(tail);
-    let lines: Vec<String> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+    let lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(str::to_owned)
+        .collect();
     let last_words = lines[lines.len().saturating_sub(LAST_WORDS_LINES)..].to_vec();
     Found::DidNotStart { reason, last_words }
 }

@@ -56,7 +56,11 @@ impl Scribe {
         message.unterminated = unterminated;
         message.withheld = withheld;
         // A frame that the stream's end cut off is no frame, even if it happens to be JSON.
-        let payload = if message.unterminated { None } else { message.payload.clone() };
+        let payload = if message.unterminated {
+            None
+        } else {
+            message.payload.clone()
+        };
         self.write_at(at, Some(process), Body::Message(message))?;
         Ok(payload)
     }

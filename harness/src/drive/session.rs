@@ -47,7 +47,11 @@ impl Session {
             pid: launched.process.pid().unsigned_abs(),
             command,
             cwd: spec.cwd.display().to_string(),
-            environment: spec.env.keys().map(|name| name.to_string_lossy().into_owned()).collect(),
+            environment: spec
+                .env
+                .keys()
+                .map(|name| name.to_string_lossy().into_owned())
+                .collect(),
         };
         scribe.write(Some(process), body)?;
         Ok(Self {
@@ -123,7 +127,11 @@ impl Session {
         let line = frame.to_string();
         let message = Message::whole(Direction::ClientToServer, line.as_bytes());
         scribe.write(Some(&self.process), Body::Message(message))?;
-        let sent = self.launched.transport.send(line.as_bytes(), Duration::from_millis(bound_ms)).await;
+        let sent = self
+            .launched
+            .transport
+            .send(line.as_bytes(), Duration::from_millis(bound_ms))
+            .await;
         match sent {
             Ok(()) => Ok(true),
             Err(
@@ -184,7 +192,10 @@ impl Session {
 
     /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
     pub async fn stop(mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<usize, DriveError> {
-        let wait = self.launched.close_stdin_and_wait(Duration::from_millis(bound_ms)).await;
+        let wait = self
+            .launched
+            .close_stdin_and_wait(Duration::from_millis(bound_ms))
+            .await;
         if wait == ExitWait::StillRunning {
             let what = "the exit of the server after the end of its standard input".to_owned();
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
@@ -208,7 +219,10 @@ impl Session {
         while !self.stream_ended && !deadline.has_passed() {
             self.receive(scribe, deadline.remaining(), delivery).await?;
         }
-        self.launched.process.finish_stderr(Duration::from_millis(DRAIN_MS)).await;
+        self.launched
+            .process
+            .finish_stderr(Duration::from_millis(DRAIN_MS))
+            .await;
         Ok(())
     }
 

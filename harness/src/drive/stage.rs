@@ -162,7 +162,9 @@ impl RunSetting {
     pub fn launch_spec(&self, stage: &Stage, stderr_file: PathBuf) -> Result<LaunchSpec, StageError> {
         let launch = &self.target.launch;
         let command = stage.fill_all("launch.command", &launch.command)?;
-        let (program, arguments) = command.split_first().expect("a target has a program: resolving checks it");
+        let (program, arguments) = command
+            .split_first()
+            .expect("a target has a program: resolving checks it");
         let mut env = environment::passed_on(std::env::vars_os(), &stage.home);
         for (name, template) in &launch.env {
             let value = stage.fill(&format!("launch.env.{name}"), template)?;
@@ -190,7 +192,9 @@ impl RunSetting {
 
     /// Where the store of this stage is, where the target has one.
     pub fn store_path(&self, stage: &Stage) -> Result<Option<PathBuf>, StageError> {
-        let Some(store) = &self.target.store else { return Ok(None) };
+        let Some(store) = &self.target.store else {
+            return Ok(None);
+        };
         Ok(Some(PathBuf::from(stage.fill("store.path", &store.path)?)))
     }
 
@@ -205,15 +209,21 @@ impl RunSetting {
     }
 
     fn seed(&self, stage: &Stage) -> Result<(), StageError> {
-        let Some(seed) = self.target.store.as_ref().and_then(|store| store.seed.as_ref()) else { return Ok(()) };
-        let Some(path) = self.store_path(stage)? else { return Ok(()) };
+        let Some(seed) = self.target.store.as_ref().and_then(|store| store.seed.as_ref()) else {
+            return Ok(());
+        };
+        let Some(path) = self.store_path(stage)? else {
+            return Ok(());
+        };
         let trouble = |reason: String| StageError::Seed {
             path: seed.clone(),
             reason,
         };
         let script = fs::read_to_string(seed).map_err(|error| trouble(error.to_string()))?;
         let connection = rusqlite::Connection::open(path).map_err(|error| trouble(error.to_string()))?;
-        connection.execute_batch(&script).map_err(|error| trouble(error.to_string()))?;
+        connection
+            .execute_batch(&script)
+            .map_err(|error| trouble(error.to_string()))?;
         connection.close().map_err(|(_, error)| trouble(error.to_string()))
     }
 }

@@ -42,7 +42,11 @@ impl Fault for WithholdReply {
             None if seen.elapsed_ms >= self.effect_visible_ms => Act::Missed(format!(
                 "no effect was visible in the store within {} ms{}",
                 self.effect_visible_ms,
-                if seen.reply_is_whole { ", although the reply had come" } else { "" }
+                if seen.reply_is_whole {
+                    ", although the reply had come"
+                } else {
+                    ""
+                }
             )),
             None if seen.stream_ended => {
                 Act::Missed("the server ended by itself before any effect was visible".to_owned())
@@ -78,7 +82,11 @@ mod tests {
         let mut fault = fault();
         assert_eq!(fault.delivery(), Delivery::Withhold);
         assert_eq!(fault.next(seen(0, false, 0)), Act::Wait);
-        assert_eq!(fault.next(seen(0, true, 1)), Act::Wait, "a reply is no proof of an effect");
+        assert_eq!(
+            fault.next(seen(0, true, 1)),
+            Act::Wait,
+            "a reply is no proof of an effect"
+        );
         assert_eq!(fault.next(seen(1, true, 2)), Act::KillTree);
     }
 

@@ -20,15 +20,19 @@ pub(super) fn evaluate(check: &Check, plan: &Plan, facts: &Facts) -> CheckResult
         comparison.pair(left, right, facts);
     }
     if let Some(reason) = comparison.unobserved {
-        let say = format!("{}: {reason}", check.say.as_deref().unwrap_or("it could not be observed"));
+        let say = format!(
+            "{}: {reason}",
+            check.say.as_deref().unwrap_or("it could not be observed")
+        );
         return result(check, CheckOutcome::Inconclusive, Some(say), None, comparison.findings);
     }
     if !comparison.findings.is_empty() {
         return broken(check, plan, comparison.findings);
     }
-    match comparison.never_sent {
+    match comparison.never_made {
         Some(path) => {
-            let say = format!("`{path}`: the withheld reply never came, so there is nothing to compare");
+            let say =
+                format!("`{path}` is not in the record (a reply that never came, or a copy that could not be made)");
             result(check, CheckOutcome::NotApplicable, Some(say), None, Vec::new())
         }
         None => result(check, CheckOutcome::Held, None, None, Vec::new()),
@@ -43,7 +47,9 @@ fn inapplicable(check: &Check, plan: &Plan) -> Option<String> {
     }
     if check.basis == Basis::Reference && !plan.contract.preset.is_reference() {
         let preset = plan.contract.preset.name();
-        return Some(format!("a policy of the reference server, which the contract `{preset}` does not promise"));
+        return Some(format!(
+            "a policy of the reference server, which the contract `{preset}` does not promise"
+        ));
     }
     None
 }
@@ -68,18 +74,27 @@ fn broken(check: &Check, plan: &Plan, findings: Vec<PathFinding>) -> CheckResult
         None => what,
     };
     let whose = match check.basis {
-        Basis::SpecMust | Basis::SpecShould => check.source.as_ref().map(|source| {
-            format!("MCP {}, {}: \"{}\"", source.revision, source.page, source.sentence)
-        }),
+        Basis::SpecMust | Basis::SpecShould => check
+            .source
+            .as_ref()
+            .map(|source| format!("MCP {}, {}: \"{}\"", source.revision, source.page, source.sentence)),
         Basis::Contract if outcome == CheckOutcome::Broken => {
             Some(promised(format!("the target's contract `{}`", contract.preset.name())))
         }
-        Basis::Contract => Some(format!("nobody's: the contract `{}` does not promise it", contract.preset.name())),
+        Basis::Contract => Some(format!(
+            "nobody's: the contract `{}` does not promise it",
+            contract.preset.name()
+        )),
         Basis::Annotation => Some("the server's own tool annotation".to_owned()),
-        Basis::Reference => Some(promised("the policy of the reference server (contract `guarded`)".to_owned())),
+        Basis::Reference => Some(promised(
+            "the policy of the reference server (contract `guarded`)".to_owned(),
+        )),
         Basis::Machinery => Some("the harness's own machinery".to_owned()),
     };
-    let say = check.say.clone().unwrap_or_else(|| "it is not as the case expects".to_owned());
+    let say = check
+        .say
+        .clone()
+        .unwrap_or_else(|| "it is not as the case expects".to_owned());
     result(check, outcome, Some(say), whose, findings)
 }
 
@@ -106,7 +121,7 @@ fn result(
 struct Comparison {
     findings: Vec<PathFinding>,
     unobserved: Option<String>,
-    never_sent: Option<String>,
+    never_made: Option<String>,
 }
 
 impl Comparison {
@@ -115,7 +130,7 @@ impl Comparison {
             Lookup::Found(found) if found == expected => {}
             Lookup::Found(found) => self.differs(path, expected.clone(), Some(found.clone())),
             Lookup::Absent => self.differs(path, expected.clone(), None),
-            Lookup::NeverSent => self.never_sent = Some(path.to_owned()),
+            Lookup::NeverMade => self.never_made = Some(path.to_owned()),
             Lookup::Unobserved(reason) => self.unobserved = Some(reason.to_owned()),
         }
     }
@@ -125,8 +140,8 @@ impl Comparison {
             (Lookup::Unobserved(reason), _) | (_, Lookup::Unobserved(reason)) => {
                 self.unobserved = Some(reason.to_owned());
             }
-            (Lookup::NeverSent, _) => self.never_sent = Some(left.to_owned()),
-            (_, Lookup::NeverSent) => self.never_sent = Some(right.to_owned()),
+            (Lookup::NeverMade, _) => self.never_made = Some(left.to_owned()),
+            (_, Lookup::NeverMade) => self.never_made = Some(right.to_owned()),
             (Lookup::Found(left), Lookup::Found(right)) if left == right => {}
             (Lookup::Found(found), Lookup::Found(expected)) => {
                 self.differs(left, expected.clone(), Some(found.clone()));

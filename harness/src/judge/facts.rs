@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::steps::{Request, StepSlice, requests, steps};
-use crate::case::{From, Step, WriteStep};
+use crate::case::{Doubled, From, Step, WriteStep};
 use crate::plan::{Operation, Plan};
 use crate::protocol::{Reply, ReplyKind, without_replayed};
 use crate::record::{Body, Observation, ReadFrom, Reading, ReadingOutcome, Record};
@@ -33,8 +33,8 @@ pub(super) enum Lookup<'a> {
     Found(&'a Value),
     /// It could not be observed.
     Unobserved(&'a str),
-    /// It belongs to a withheld reply that never came.
-    NeverSent,
+    /// It belongs to a withheld reply that never came, or to a copy whose rows could not be doubled.
+    NeverMade,
     /// Nothing of the kind is in the record.
     Absent,
 }
@@ -49,9 +49,9 @@ impl Facts {
             match slice.step {
                 Step::Start { process } => facts.process(process, plan, record),
                 Step::Stop { .. } | Step::Kill { .. } => {}
-                Step::Observe { label, .. } => {
+                Step::Observe { label, doubled, .. } => {
                     if let Some(observation) = record.observations.get(label) {
-                        facts.observation(plan, observation, &history);
+                        facts.observation(plan, observation, *doubled, &history);
                         history.observed(observation);
                     }
                 }
@@ -75,8 +75,8 @@ impl Facts {
         if let Some(reason) = self.unobserved.get(path) {
             return Lookup::Unobserved(reason);
         }
-        if path.split('.').any(|part| part == "withheld") {
-            return Lookup::NeverSent;
+        if path.split('.').any(|part| matches!(part, "withheld" | "doubled")) {
+            return Lookup::NeverMade;
         }
         Lookup::Absent
     }
@@ -87,10 +87,21 @@ impl Facts {
         let call = plan.operations.values().find_map(|operation| operation.write.as_ref());
         let status = plan.operations.values().find_map(|operation| operation.status.as_ref());
         let mut facts = Map::new();
-        facts.insert("writes".into(), call.map_or(0, |call| requests(&events, &call.tool).len()).into());
-        facts.insert("statuses".into(), status.map_or(0, |call| requests(&events, &call.tool).len()).into());
+        facts.insert(
+            "writes".into(),
+            call.map_or(0, |call| requests(&events, &call.tool).len()).into(),
+        );
+        facts.insert(
+            "statuses".into(),
+            status.map_or(0, |call| requests(&events, &call.tool).len()).into(),
+        );
         for event in &events {
-            if let Body::ProcessEnded { code, signal, survivors } = &event.body {
+            if let Body::ProcessEnded {
+                code,
+                signal,
+                survivors,
+            } = &event.body
+            {
                 facts.insert("survivors".into(), (*survivors).into());
                 facts.insert("code".into(), json!(code));
                 facts.insert("signal".into(), json!(signal));
@@ -99,18 +110,22 @@ impl Facts {
         self.tree.insert(process.to_owned(), facts.into());
     }
 
-    fn observation(&mut self, plan: &Plan, observation: &Observation, history: &History<'_>) {
+    fn observation(&mut self, plan: &Plan, observation: &Observation, doubled: Option<Doubled>, history: &History<'_>) {
         let label = &observation.label;
         let mut facts = Map::new();
         for (name, seen) in &observation.operations {
-            let effects = seen.doctored.as_ref().map(|doctored| doctored.count).or(seen.effects.count());
+            let on_copy = seen.doctored.as_ref().map(|doctored| doctored.count);
+            let effects = match doubled {
+                Some(Doubled::IfNeeded) => on_copy.or(seen.effects.count()),
+                Some(Doubled::Always) | None => seen.effects.count(),
+            };
             self.count(&mut facts, label, "effects", name, effects, seen.effects.problem());
             if let Some(ledger) = &seen.ledger {
                 self.count(&mut facts, label, "ledger", name, ledger.count(), ledger.problem());
             }
             insert(&mut facts, "rows", name, json!(rows(&seen.effects)));
-            if seen.doctored.is_some() {
-                insert(&mut facts, "doctored", name, true.into());
+            if let Some(count) = on_copy {
+                insert(&mut facts, "doubled", name, count.into());
             }
             let Some(operation) = plan.operations.get(name).filter(|_| history.changed.contains_key(name)) else {
                 continue;
@@ -123,7 +138,10 @@ impl Facts {
                 ),
             }
         }
-        if let ReadFrom::Frozen { problem: Some(problem), .. } = &observation.read {
+        if let ReadFrom::Frozen {
+            problem: Some(problem), ..
+        } = &observation.read
+        {
             facts.insert("problem".into(), problem.clone().into());
         }
         self.tree.insert(label.clone(), facts.into());
@@ -140,7 +158,10 @@ impl Facts {
     ) {
         match count {
             Some(count) => insert(facts, kind, operation, count.into()),
-            None => self.not_observed(format!("{label}.{kind}.{operation}"), problem.unwrap_or("it could not be read")),
+            None => self.not_observed(
+                format!("{label}.{kind}.{operation}"),
+                problem.unwrap_or("it could not be read"),
+            ),
         }
     }
 
@@ -149,12 +170,18 @@ impl Facts {
     }
 
     fn write<'a>(&mut self, plan: &'a Plan, slice: &StepSlice<'a>, write: &'a WriteStep, history: &mut History<'a>) {
-        let Some(call) = plan.operations.get(&write.operation).and_then(|operation| operation.write.as_ref()) else {
+        let Some(call) = plan
+            .operations
+            .get(&write.operation)
+            .and_then(|operation| operation.write.as_ref())
+        else {
             return;
         };
         let sent = slice.requests(&call.tool);
         let replies: Vec<Reply<'_>> = sent.iter().filter_map(|&request| slice.reply(request, false)).collect();
-        let asked = replies.iter().any(|reply| matches!(reply.kind(), ReplyKind::InputRequired(_)));
+        let asked = replies
+            .iter()
+            .any(|reply| matches!(reply.kind(), ReplyKind::InputRequired(_)));
         let mut facts = Map::new();
         facts.insert("rounds".into(), sent.len().into());
         facts.insert("input_required".into(), asked.into());
@@ -179,7 +206,10 @@ impl Facts {
                 && !write.changed
                 && let Some(before) = history.last_request.get(write.operation.as_str())
             {
-                facts.insert("repeats_exactly".into(), repeats_exactly(before.payload, last.payload).into());
+                facts.insert(
+                    "repeats_exactly".into(),
+                    repeats_exactly(before.payload, last.payload).into(),
+                );
             }
             history.sent(write, last, delivered.or(withheld));
         }
@@ -187,7 +217,9 @@ impl Facts {
     }
 
     fn status(&mut self, plan: &Plan, slice: &StepSlice<'_>, operation: &str, name: &str) {
-        let Some(planned) = plan.operations.get(operation) else { return };
+        let Some(planned) = plan.operations.get(operation) else {
+            return;
+        };
         let Some(call) = &planned.status else { return };
         let mut facts = Map::new();
         let request = slice.requests(&call.tool).pop();
@@ -280,7 +312,9 @@ fn describe(facts: &mut Map<String, Value>, reply: Reply<'_>, plan: &Plan) {
 
 /// The rows of a reading as objects, column by column.
 pub(super) fn rows(reading: &Reading) -> Vec<Value> {
-    let ReadingOutcome::Rows(rows) = &reading.outcome else { return Vec::new() };
+    let ReadingOutcome::Rows(rows) = &reading.outcome else {
+        return Vec::new();
+    };
     let object = |row: &Vec<Value>| {
         let members = rows.columns.iter().cloned().zip(row.iter().cloned());
         Value::Object(members.collect())

@@ -16,7 +16,9 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
     for slice in steps(plan, record) {
         match slice.step {
             Step::Write(write) => {
-                let Some(call) = plan.operations.get(&write.operation).and_then(|o| o.write.as_ref()) else { continue };
+                let Some(call) = plan.operations.get(&write.operation).and_then(|o| o.write.as_ref()) else {
+                    continue;
+                };
                 for request in slice.requests(&call.tool) {
                     let asked = slice.reply(request, false).map(Reply::kind);
                     // A round that only asked for input did not write.
@@ -31,7 +33,9 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                 }
             }
             Step::Observe { label, .. } => {
-                let Some(observation) = record.observations.get(label) else { continue };
+                let Some(observation) = record.observations.get(label) else {
+                    continue;
+                };
                 for (operation, seen) in marker_owners(plan, observation) {
                     let made_by: Vec<FrameName> = candidates
                         .iter()

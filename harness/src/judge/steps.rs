@@ -28,7 +28,9 @@ pub(super) fn steps<'a>(plan: &'a Plan, record: &'a Record) -> Vec<StepSlice<'a>
         .iter()
         .enumerate()
         .filter_map(|(at, event)| {
-            let Body::StepStarted { step, .. } = event.body else { return None };
+            let Body::StepStarted { step, .. } = event.body else {
+                return None;
+            };
             Some((at, step))
         })
         .collect();
@@ -46,12 +48,18 @@ pub(super) fn steps<'a>(plan: &'a Plan, record: &'a Record) -> Vec<StepSlice<'a>
 
 /// How the record says that the case ended; nothing when it was cut off.
 pub(super) fn outcome(record: &Record) -> Option<&Outcome> {
-    let Body::CaseEnded { outcome } = &record.events.last()?.body else { return None };
+    let Body::CaseEnded { outcome } = &record.events.last()?.body else {
+        return None;
+    };
     Some(outcome)
 }
 
 pub(super) fn message(event: &Event) -> Option<&Message> {
-    if let Body::Message(message) = &event.body { Some(message) } else { None }
+    if let Body::Message(message) = &event.body {
+        Some(message)
+    } else {
+        None
+    }
 }
 
 impl<'a> StepSlice<'a> {
@@ -64,7 +72,9 @@ impl<'a> StepSlice<'a> {
     pub(super) fn reply(&self, request: Request<'a>, withheld: bool) -> Option<Reply<'a>> {
         let id = request.payload.get("id")?;
         let frames = self.frames_after(request.seq, withheld);
-        frames.filter_map(|message| message.payload.as_ref()).find_map(|frame| Reply::to(frame, id))
+        frames
+            .filter_map(|message| message.payload.as_ref())
+            .find_map(|frame| Reply::to(frame, id))
     }
 
     /// How many bytes of frames reached the client side after a request was sent.

@@ -5,9 +5,7 @@ use super::facts::Facts;
 use super::rows;
 use super::steps::outcome;
 use crate::case::Case;
-use crate::record::{
-    Body, CaseVerdict, CheckOutcome, CheckResult, Outcome, Record, VERDICT_FORMAT, Verdict,
-};
+use crate::record::{Body, CaseVerdict, CheckOutcome, CheckResult, Outcome, Record, VERDICT_FORMAT, Verdict};
 
 /// The version of the judge: goes up when the same record can get another verdict.
 pub const JUDGE_VERSION: u32 = 1;
@@ -31,7 +29,8 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         return verdict;
     };
     if plan.case != case.id || plan.digest != case.digest {
-        verdict.reason = Some("the record was made with another case or revision than the one it is judged by".to_owned());
+        verdict.reason =
+            Some("the record was made with another case or revision than the one it is judged by".to_owned());
         return verdict;
     }
     let missing = plan.missing(case);
@@ -46,13 +45,34 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
     }
     let facts = Facts::of(plan, record);
     verdict.rows = rows::origins(plan, record);
-    verdict.checks = case.checks.iter().map(|check| checks::evaluate(check, plan, &facts)).collect();
+    verdict.checks = case
+        .checks
+        .iter()
+        .map(|check| checks::evaluate(check, plan, &facts))
+        .collect();
     verdict.notes = notes(&verdict.checks);
     verdict.facts = facts.tree;
     let (word, reason) = conclude(&verdict.checks, cut_short(record));
+    if word == Verdict::Inconclusive {
+        retract(&mut verdict.checks);
+    }
     verdict.verdict = word;
     verdict.reason = reason;
     verdict
+}
+
+/// What broke in a case that tested nothing is nobody's fault.
+fn retract(checks: &mut [CheckResult]) {
+    for check in checks {
+        match check.outcome {
+            CheckOutcome::Broken | CheckOutcome::Unguarded | CheckOutcome::Warning | CheckOutcome::Noted => {
+                check.outcome = CheckOutcome::NotJudged;
+                check.whose = None;
+            }
+            CheckOutcome::Held | CheckOutcome::NotApplicable | CheckOutcome::NotJudged | CheckOutcome::Inconclusive => {
+            }
+        }
+    }
 }
 
 /// Nothing that counts effects is believed before its controls have passed in the same run.
@@ -64,9 +84,13 @@ pub fn gate_by_controls(mut verdict: CaseVerdict, case: &Case, controls: &[CaseV
         let control = controls.iter().find(|control| control.case == *id);
         let trouble = match control {
             Some(control) if control.verdict == Verdict::Pass => continue,
-            Some(control) => control.reason.clone().unwrap_or_else(|| control.verdict.name().to_owned()),
+            Some(control) => control
+                .reason
+                .clone()
+                .unwrap_or_else(|| control.verdict.name().to_owned()),
             None => "it was not run".to_owned(),
         };
+        retract(&mut verdict.checks);
         verdict.verdict = Verdict::Inconclusive;
         verdict.reason = Some(format!("the control `{id}` did not pass: {trouble}"));
         break;
@@ -88,7 +112,9 @@ fn cut_short(record: &Record) -> Option<String> {
 
 fn missed(record: &Record) -> Option<String> {
     record.events.iter().find_map(|event| {
-        let Body::FaultMissed { reason } = &event.body else { return None };
+        let Body::FaultMissed { reason } = &event.body else {
+            return None;
+        };
         Some(format!("the fault missed its moment: {reason}"))
     })
 }
@@ -113,7 +139,9 @@ fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Opti
             return (verdict, Some(format!("{}: {say}", check.id)));
         }
     }
-    let about_held = checks.iter().any(|check| check.about && check.outcome == CheckOutcome::Held);
+    let about_held = checks
+        .iter()
+        .any(|check| check.about && check.outcome == CheckOutcome::Held);
     if !about_held {
         let reason = "no check that the case is about applies to this target, so nothing was tested".to_owned();
         return (Verdict::Inconclusive, Some(reason));

@@ -59,7 +59,9 @@ pub fn read_probe(reply: &Value) -> Probed {
     if !knows(&supported) {
         return newer_or_legacy(supported);
     }
-    let meta = reply.pointer("/result/_meta").and_then(|meta| meta.get(SERVER_INFO_META));
+    let meta = reply
+        .pointer("/result/_meta")
+        .and_then(|meta| meta.get(SERVER_INFO_META));
     Probed::Modern(identity(meta.or_else(|| reply.pointer("/result/serverInfo"))))
 }
 
@@ -105,12 +107,21 @@ mod tests {
     fn a_probe_tells_the_era() {
         let nobody = ServerIdentity::default;
         let table = [
-            (json!({"result": {"supportedVersions": ["2025-11-25", "2026-07-28"]}}), Probed::Modern(nobody())),
+            (
+                json!({"result": {"supportedVersions": ["2025-11-25", "2026-07-28"]}}),
+                Probed::Modern(nobody()),
+            ),
             (json!({"result": {"supportedVersions": ["2025-11-25"]}}), Probed::Legacy),
-            (json!({"result": {"supportedVersions": ["2027-01-01"]}}), Probed::TooNew(vec!["2027-01-01".into()])),
+            (
+                json!({"result": {"supportedVersions": ["2027-01-01"]}}),
+                Probed::TooNew(vec!["2027-01-01".into()]),
+            ),
             (json!({"result": {}}), Probed::Legacy),
             (json!({"error": {"code": -32022}}), Probed::Modern(nobody())),
-            (json!({"error": {"code": -32022, "data": {"supported": ["2027-01-01"]}}}), Probed::TooNew(vec!["2027-01-01".into()])),
+            (
+                json!({"error": {"code": -32022, "data": {"supported": ["2027-01-01"]}}}),
+                Probed::TooNew(vec!["2027-01-01".into()]),
+            ),
             (json!({"error": {"code": -32020}}), Probed::Modern(nobody())),
             (json!({"error": {"code": -32601}}), Probed::Legacy),
             (json!({"error": {"code": -32602}}), Probed::Legacy),

@@ -12,8 +12,8 @@ mod reply;
 mod request;
 
 pub use handshake::{Era, Probed, ServerIdentity, read_initialize, read_probe};
-pub use reply::{Reply, ReplyKind};
 pub(crate) use reply::without_replayed;
+pub use reply::{Reply, ReplyKind};
 pub use request::{answer_server_request, call_tool, check_outgoing, continue_call, discover, initialize, initialized};
 
 /// The newest revision that this harness knows.

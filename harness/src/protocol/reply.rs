@@ -62,14 +62,18 @@ impl<'a> Reply<'a> {
 
     /// The result that replays are compared by: without the place that says `replayed`.
     pub(crate) fn comparable(self, replies: &Replies) -> Option<Value> {
-        let ReplyKind::Result(result) = self.kind() else { return None };
+        let ReplyKind::Result(result) = self.kind() else {
+            return None;
+        };
         let found = result.pointer(&replies.result)?.clone();
         Some(without_replayed(found, replies))
     }
 
     /// Whether it says that it is a replay.
     pub(crate) fn replayed(self, replies: &Replies) -> Option<&'a Value> {
-        let ReplyKind::Result(result) = self.kind() else { return None };
+        let ReplyKind::Result(result) = self.kind() else {
+            return None;
+        };
         result.pointer(replies.replayed.as_deref()?)
     }
 
@@ -104,8 +108,13 @@ impl<'a> Reply<'a> {
 
 /// Takes the place that says `replayed` out of a comparable result, where that place lies inside it.
 pub(crate) fn without_replayed(mut value: Value, replies: &Replies) -> Value {
-    let inside = replies.replayed.as_deref().and_then(|at| at.strip_prefix(&replies.result));
-    let Some((parent, name)) = inside.and_then(|at| at.rsplit_once('/')) else { return value };
+    let inside = replies
+        .replayed
+        .as_deref()
+        .and_then(|at| at.strip_prefix(&replies.result));
+    let Some((parent, name)) = inside.and_then(|at| at.rsplit_once('/')) else {
+        return value;
+    };
     if let Some(Value::Object(members)) = value.pointer_mut(parent) {
         members.shift_remove(&name.replace("~1", "/").replace("~0", "~"));
     }
@@ -149,11 +158,18 @@ mod tests {
             (json!({"id": 1, "result": {"content": []}}), "result"),
             (json!({"id": 1, "result": {"content": [], "isError": false}}), "result"),
             (json!({"id": 1, "result": {"content": [], "isError": true}}), "refused"),
-            (json!({"id": 1, "result": {"resultType": "input_required", "inputRequests": {}}}), "asked"),
+            (
+                json!({"id": 1, "result": {"resultType": "input_required", "inputRequests": {}}}),
+                "asked",
+            ),
             (json!({"id": 1, "error": {"code": -32602}}), "refused"),
         ];
         for (frame, outcome) in table {
-            assert_eq!(Reply::to(&frame, &json!(1)).expect("a reply").outcome(), outcome, "{frame}");
+            assert_eq!(
+                Reply::to(&frame, &json!(1)).expect("a reply").outcome(),
+                outcome,
+                "{frame}"
+            );
         }
     }
 
@@ -176,9 +192,18 @@ mod tests {
             }),
         };
         let table = [
-            (json!({"result": {"isError": true, "structuredContent": {"reason": "operation_conflict"}}}), json!("conflict")),
-            (json!({"error": {"code": -32602, "data": {"reason": "operation_conflict"}}}), json!("conflict")),
-            (json!({"result": {"isError": true, "structuredContent": {"reason": "ledger_busy"}}}), json!("ledger_busy")),
+            (
+                json!({"result": {"isError": true, "structuredContent": {"reason": "operation_conflict"}}}),
+                json!("conflict"),
+            ),
+            (
+                json!({"error": {"code": -32602, "data": {"reason": "operation_conflict"}}}),
+                json!("conflict"),
+            ),
+            (
+                json!({"result": {"isError": true, "structuredContent": {"reason": "ledger_busy"}}}),
+                json!("ledger_busy"),
+            ),
             (json!({"result": {"isError": true, "content": []}}), json!("unnamed")),
             (json!({"error": {"code": -32603}}), json!(-32603)),
         ];

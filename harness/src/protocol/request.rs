@@ -92,7 +92,11 @@ pub fn check_outgoing(era: Era, frame: &Value) -> Result<(), String> {
     }
     let Some(method) = frame.get("method").and_then(Value::as_str) else {
         let is_answer = frame.get("id").is_some() && (frame.get("result").is_some() != frame.get("error").is_some());
-        return if is_answer { Ok(()) } else { Err("it is neither request nor answer".to_owned()) };
+        return if is_answer {
+            Ok(())
+        } else {
+            Err("it is neither request nor answer".to_owned())
+        };
     };
     if frame.get("params").is_some_and(|params| !params.is_object()) {
         return Err(format!("the params of {method} are no object"));
@@ -104,7 +108,9 @@ pub fn check_outgoing(era: Era, frame: &Value) -> Result<(), String> {
         return Err(format!("the id of {method} is no whole number"));
     }
     let meta = frame.pointer("/params/_meta");
-    let missing = META_KEYS.iter().find(|key| meta.and_then(|meta| meta.get(**key)).is_none());
+    let missing = META_KEYS
+        .iter()
+        .find(|key| meta.and_then(|meta| meta.get(**key)).is_none());
     match missing {
         Some(key) if era == Era::Modern => Err(format!("{method} lacks `_meta` key {key}")),
         _ => Ok(()),
@@ -132,7 +138,10 @@ mod tests {
     #[test]
     fn a_frame_without_what_the_era_asks_is_refused() {
         let mut frame = discover(1);
-        frame["params"]["_meta"].as_object_mut().expect("an object").remove(META_KEYS[1]);
+        frame["params"]["_meta"]
+            .as_object_mut()
+            .expect("an object")
+            .remove(META_KEYS[1]);
         assert!(check_outgoing(Era::Modern, &frame).is_err());
         assert!(check_outgoing(Era::Legacy, &json!({"id": 1, "method": "x"})).is_err());
         assert!(check_outgoing(Era::Legacy, &json!({"jsonrpc": "2.0", "id": 1.5, "method": "x"})).is_err());
@@ -145,7 +154,10 @@ mod tests {
         let mut continuation = continue_call(&call, 4, &Map::new(), None);
         assert_eq!(continuation["id"], 4);
         continuation["id"] = 3.into();
-        continuation["params"].as_object_mut().expect("an object").shift_remove("inputResponses");
+        continuation["params"]
+            .as_object_mut()
+            .expect("an object")
+            .shift_remove("inputResponses");
         assert_eq!(continuation, call);
     }
 

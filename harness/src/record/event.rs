@@ -197,7 +197,10 @@ impl Message {
             return Self::oversize(direction, head, bytes.len() as u64, digest::sha256_hex(bytes));
         }
         message.payload = serde_json::from_slice(bytes).ok();
-        let compact = message.payload.as_ref().and_then(|payload| serde_json::to_vec(payload).ok());
+        let compact = message
+            .payload
+            .as_ref()
+            .and_then(|payload| serde_json::to_vec(payload).ok());
         if compact.as_deref() != Some(bytes) {
             message.bytes = Some(BASE64.encode(bytes));
         }
@@ -264,8 +267,14 @@ mod tests {
         let message = Message::whole(Direction::ServerToClient, bytes);
         assert_eq!(message.bytes, None);
         let written = serde_json::to_string(&event(Body::Message(message))).expect("JSON");
-        assert!(written.contains(r#""kind":"message","direction":"server-to-client","transport":"stdio""#), "{written}");
-        assert!(written.contains(r#""payload":{"jsonrpc":"2.0","id":1,"result":{"b":1,"a":2}}"#), "{written}");
+        assert!(
+            written.contains(r#""kind":"message","direction":"server-to-client","transport":"stdio""#),
+            "{written}"
+        );
+        assert!(
+            written.contains(r#""payload":{"jsonrpc":"2.0","id":1,"result":{"b":1,"a":2}}"#),
+            "{written}"
+        );
     }
 
     #[test]

@@ -100,7 +100,9 @@ impl Evidence {
             fs::create_dir_all(parent).map_err(|source| EvidenceError::file("create", parent, source))?;
         }
         match fs::create_dir(path) {
-            Ok(()) => Ok(Self { root: path.to_path_buf() }),
+            Ok(()) => Ok(Self {
+                root: path.to_path_buf(),
+            }),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(EvidenceError::Exists {
                 path: path.to_path_buf(),
             }),
@@ -131,7 +133,9 @@ impl Evidence {
                 path: path.to_path_buf(),
             });
         }
-        Ok(Self { root: path.to_path_buf() })
+        Ok(Self {
+            root: path.to_path_buf(),
+        })
     }
 
     /// The folder.
@@ -216,7 +220,9 @@ impl Evidence {
                 }
             }
             if depth > DEPTH_MAX || files.len() > FILES_MAX {
-                return Err(EvidenceError::TooLarge { path: self.root.clone() });
+                return Err(EvidenceError::TooLarge {
+                    path: self.root.clone(),
+                });
             }
         }
         Ok((strangers, files))
@@ -226,7 +232,11 @@ impl Evidence {
 impl CaseFolder {
     /// Makes the folder and its subfolders.
     pub fn create(&self) -> Result<(), EvidenceError> {
-        for folder in [self.root.clone(), self.root.join("observations"), self.root.join("stderr")] {
+        for folder in [
+            self.root.clone(),
+            self.root.join("observations"),
+            self.root.join("stderr"),
+        ] {
             fs::create_dir_all(&folder).map_err(|source| EvidenceError::file("create", &folder, source))?;
         }
         Ok(())
@@ -350,7 +360,10 @@ fn compare(listed: &[u8], actual: &BTreeMap<String, String>, strangers: Vec<Stri
     }
     Inventory {
         sealed: true,
-        equal: actual.iter().filter(|(path, sha256)| expected.get(*path) == Some(*sha256)).count(),
+        equal: actual
+            .iter()
+            .filter(|(path, sha256)| expected.get(*path) == Some(*sha256))
+            .count(),
         findings: findings.into_iter().collect(),
     }
 }
@@ -368,7 +381,10 @@ fn parse_sum(line: &str) -> Result<(&str, &str), &'static str> {
 }
 
 fn sums_text(digests: &BTreeMap<String, String>) -> String {
-    digests.iter().map(|(path, sha256)| format!("{sha256}  {path}\n")).collect()
+    digests
+        .iter()
+        .map(|(path, sha256)| format!("{sha256}  {path}\n"))
+        .collect()
 }
 
 fn digests_of(root: &Path, files: &[String]) -> Result<BTreeMap<String, String>, EvidenceError> {
@@ -480,6 +496,9 @@ mod tests {
         }
         let runs = folder.path().join(RUNS_FOLDER);
         assert_eq!(fs::read_link(runs.join(LATEST)).expect("a link"), Path::new("two"));
-        assert_eq!(fs::read_to_string(runs.join(".gitignore")).expect("an ignore file"), "*\n");
+        assert_eq!(
+            fs::read_to_string(runs.join(".gitignore")).expect("an ignore file"),
+            "*\n"
+        );
     }
 }

@@ -16,13 +16,9 @@ mod verdict;
 
 pub use event::{Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX, Transport};
 pub use evidence::{CaseFolder, Evidence, EvidenceError, Finding, Inventory, RUN_FILE, SUMS_FILE};
-pub use observation::{
-    Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome,
-};
+pub use observation::{Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome};
 pub use recorder::{Record, RecordError, Recorder};
 pub use run::{
-    ArtifactDigest, CaseSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary, HarnessSummary,
+    ArtifactDigest, CaseSummary, HarnessSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary,
 };
-pub use verdict::{
-    CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict,
-};
+pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};

@@ -129,7 +129,9 @@ impl Record {
 
     /// The plan, which is the first event of every record.
     pub fn plan(&self) -> Option<&Plan> {
-        let Body::CasePlanned { plan, .. } = &self.events.first()?.body else { return None };
+        let Body::CasePlanned { plan, .. } = &self.events.first()?.body else {
+            return None;
+        };
         Some(plan)
     }
 }
@@ -138,12 +140,19 @@ fn read_observation(folder: &CaseFolder, label: &str, sha256: &str) -> Result<Ob
     let path = folder.observation_file(label);
     let text = read_bounded(&path)?;
     if digest::sha256_hex(text.as_bytes()) != sha256 {
-        return Err(RecordError::line(&path, 1, "it is not the observation that the record names: its digest differs"));
+        return Err(RecordError::line(
+            &path,
+            1,
+            "it is not the observation that the record names: its digest differs",
+        ));
     }
     let observation: Observation =
         serde_json::from_str(&text).map_err(|error| RecordError::line(&path, error.line(), error.to_string()))?;
     if observation.format != OBSERVATION_FORMAT {
-        let reason = format!("observation format {} is not one this harness reads", observation.format);
+        let reason = format!(
+            "observation format {} is not one this harness reads",
+            observation.format
+        );
         return Err(RecordError::line(&path, 1, reason));
     }
     Ok(observation)

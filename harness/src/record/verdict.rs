@@ -97,6 +97,8 @@ pub enum CheckOutcome {
     Warning,
     /// It is broken, and the specification is silent: a note.
     Noted,
+    /// It is broken in a case that came out inconclusive: that says nothing of the target.
+    NotJudged,
     /// It does not apply to this target or this record.
     NotApplicable,
     /// It is broken or could not be observed, and that says nothing of the target.

@@ -14,8 +14,12 @@ const INDENT: &str = "      ";
 const ROWS_SHOWN_MAX: usize = 10;
 
 /// Says what is tested, before anything is.
-pub fn show_start(printer: &mut Printer, target: &TargetReport) {
+pub fn show_target(printer: &mut Printer, target: &TargetReport) {
     printer.line(&[span(Style::Bold, "target    "), plain(target.line())]);
+}
+
+/// Says how the server introduced itself.
+pub fn show_server(printer: &mut Printer, target: &TargetReport) {
     if let Some(server) = &target.server {
         let name = server.name.as_deref().unwrap_or("a server without a name");
         let version = server.version.as_deref().unwrap_or("?");
@@ -50,7 +54,10 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
     }
     for note in &report.verdict.notes {
         if report.named {
-            printer.line(&[span(Style::Dim, format!("{INDENT}{:<14}", "note")), plain(note.as_str())]);
+            printer.line(&[
+                span(Style::Dim, format!("{INDENT}{:<14}", "note")),
+                plain(note.as_str()),
+            ]);
         }
     }
     if report.verdict.verdict != Verdict::Pass {
@@ -60,12 +67,21 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
 
 fn show_control(printer: &mut Printer, control: &ControlReport, report: &CaseReport) {
     let counts: Vec<String> = control.counts.iter().map(ToString::to_string).collect();
-    let copy = if control.doctored { " (2 on a copy with doubled rows)" } else { "" };
+    let copy = if control.doctored {
+        " (2 on a copy with doubled rows)"
+    } else {
+        ""
+    };
     let text = match control.verdict {
         Verdict::Pass => format!("{}: the read-back counted {}{copy}", control.case, counts.join(", ")),
         Verdict::Fail | Verdict::Unguarded | Verdict::Unsupported | Verdict::Inconclusive => {
             let reason = report.verdict.reason.as_deref().unwrap_or("no reason");
-            format!("{}: {}; it counted {}; {reason}", control.case, control.verdict.name(), counts.join(", "))
+            format!(
+                "{}: {}; it counted {}; {reason}",
+                control.case,
+                control.verdict.name(),
+                counts.join(", ")
+            )
         }
     };
     printer.line(&[span(Style::Bold, "control   "), plain(text)]);
@@ -82,23 +98,49 @@ fn show_reason(printer: &mut Printer, report: &CaseReport) {
 
 /// What was expected and found, whose promise it is, and the rows with the frames that made them.
 fn show_trouble(printer: &mut Printer, report: &CaseReport) {
-    show_reason(printer, report);
     let troubling = |check: &&CheckResult| match check.outcome {
         CheckOutcome::Broken | CheckOutcome::Unguarded | CheckOutcome::Warning | CheckOutcome::Inconclusive => true,
-        CheckOutcome::Held | CheckOutcome::Noted | CheckOutcome::NotApplicable => false,
+        CheckOutcome::Held | CheckOutcome::Noted | CheckOutcome::NotApplicable | CheckOutcome::NotJudged => false,
     };
-    for check in report.verdict.checks.iter().filter(troubling) {
+    let broken: Vec<&CheckResult> = report.verdict.checks.iter().filter(troubling).collect();
+    // What the case is about is shown in full; what merely came with it, by name.
+    let (about, collateral): (Vec<&CheckResult>, Vec<&CheckResult>) = broken.iter().partition(|check| check.about);
+    let (shown, named) = if about.is_empty() {
+        (collateral, Vec::new())
+    } else {
+        (about, collateral)
+    };
+    if shown.is_empty() {
+        show_reason(printer, report);
+    }
+    for check in shown {
         show_check(printer, check);
     }
-    show_rows(printer, &report.verdict.rows);
+    if !named.is_empty() {
+        let names: Vec<&str> = named.iter().map(|check| check.id.as_str()).collect();
+        printer.line(&[span(Style::Dim, format!("{INDENT}also broken: {}", names.join(", ")))]);
+    }
+    if report.verdict.verdict != Verdict::Inconclusive {
+        show_rows(printer, &report.verdict.rows);
+    }
 }
 
 fn show_check(printer: &mut Printer, check: &CheckResult) {
     let say = check.say.as_deref().unwrap_or("it is not as the case expects");
-    printer.line(&[plain(INDENT), span(Style::Bold, check.id.as_str()), plain(format!(": {say}"))]);
+    printer.line(&[
+        plain(INDENT),
+        span(Style::Bold, check.id.as_str()),
+        plain(format!(": {say}")),
+    ]);
     for finding in &check.findings {
-        let found = finding.found.as_ref().map_or("nothing of the kind".to_owned(), ToString::to_string);
-        printer.line(&[plain(format!("{INDENT}  {}: expected {}, found {found}", finding.path, finding.expected))]);
+        let found = finding
+            .found
+            .as_ref()
+            .map_or("nothing of the kind".to_owned(), ToString::to_string);
+        printer.line(&[plain(format!(
+            "{INDENT}  {}: expected {}, found {found}",
+            finding.path, finding.expected
+        ))]);
     }
     if let Some(whose) = &check.whose {
         printer.line(&[plain(format!("{INDENT}  promise: {whose}"))]);
@@ -107,8 +149,16 @@ fn show_check(printer: &mut Printer, check: &CheckResult) {
 
 fn show_rows(printer: &mut Printer, rows: &[RowOrigin]) {
     for (index, origin) in rows.iter().enumerate().take(ROWS_SHOWN_MAX) {
-        let cells: Vec<String> = origin.row.iter().map(|(column, value)| format!("{column}={value}")).collect();
-        let frames: Vec<String> = origin.made_by.iter().map(|frame| format!("{} (frame {})", frame.step, frame.seq)).collect();
+        let cells: Vec<String> = origin
+            .row
+            .iter()
+            .map(|(column, value)| format!("{column}={value}"))
+            .collect();
+        let frames: Vec<String> = origin
+            .made_by
+            .iter()
+            .map(|frame| format!("{} (frame {})", frame.step, frame.seq))
+            .collect();
         let made_by = match frames.as_slice() {
             [] => "no frame of ours".to_owned(),
             [one] => one.clone(),
@@ -138,7 +188,10 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
     if let Some(reason) = &report.did_not_start {
         printer.line(&[span(Style::Odd, "DID NOT START"), plain(format!("  {reason}"))]);
         for line in &report.last_words {
-            printer.line(&[span(Style::Dim, format!("{INDENT}stderr        ")), plain(line.as_str())]);
+            printer.line(&[
+                span(Style::Dim, format!("{INDENT}stderr        ")),
+                plain(line.as_str()),
+            ]);
         }
         printer.line(&[plain(format!(
             "{INDENT}if it starts in your shell, it may need more of your environment: name what it needs in [launch] env"
@@ -150,7 +203,13 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
 }
 
 fn totals(report: &RunReport) -> Vec<Span> {
-    let RunTotals { pass, fail, unguarded, unsupported, inconclusive } = report.totals;
+    let RunTotals {
+        pass,
+        fail,
+        unguarded,
+        unsupported,
+        inconclusive,
+    } = report.totals;
     let counted = [
         (pass, "passed", Style::Good),
         (fail, "failed", Style::Bad),

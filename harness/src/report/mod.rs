@@ -10,6 +10,6 @@ mod printer;
 mod result;
 mod summary;
 
-pub use console::{show_case, show_end, show_start};
+pub use console::{show_case, show_end, show_server, show_target};
 pub use printer::{Printer, Span, Style, escape, plain, span};
 pub use result::{CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport};

@@ -59,7 +59,9 @@ pub struct Printer {
 
 impl std::fmt::Debug for Printer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Printer").field("styles", &self.styles).finish_non_exhaustive()
+        f.debug_struct("Printer")
+            .field("styles", &self.styles)
+            .finish_non_exhaustive()
     }
 }
 

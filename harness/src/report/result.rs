@@ -142,8 +142,11 @@ impl ControlReport {
         let seen: Vec<&Value> = labels.filter_map(|label| verdict.facts.get(label)).collect();
         Self {
             case: case.id.clone(),
-            counts: seen.iter().filter_map(|facts| facts.pointer("/effects/A").cloned()).collect(),
-            doctored: seen.iter().any(|facts| facts.pointer("/doctored/A").is_some()),
+            counts: seen
+                .iter()
+                .filter_map(|facts| facts.pointer("/effects/A").cloned())
+                .collect(),
+            doctored: seen.last().is_some_and(|facts| facts.pointer("/doubled/A").is_some()),
             verdict: verdict.verdict,
         }
     }

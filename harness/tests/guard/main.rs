@@ -64,11 +64,7 @@ fn guarded(behaviour: &str, folder: &Path) -> ExitCode {
         let mut server = launch_tree(run.scratch());
         let said = server.transport.receive(WAIT_MAX).await;
         assert!(matches!(said, Some(Incoming::Frame { .. })), "{said:?}");
-        roles::say(&format!(
-            "{} {}",
-            std::process::id(),
-            run.scratch().display()
-        ));
+        roles::say(&format!("{} {}", std::process::id(), run.scratch().display()));
         match behaviour {
             // Without the destructor, as a crash would: the guard has to find what is left.
             "exit" => {
@@ -124,11 +120,7 @@ fn go_on_launching(folder: &Path) {
 
 fn launch_tree(folder: &Path) -> Launched {
     Launch::Plain
-        .start(
-            &tree_spec(folder),
-            StdioLimits::default(),
-            Clock::start().stamp_fn(),
-        )
+        .start(&tree_spec(folder), StdioLimits::default(), Clock::start().stamp_fn())
         .unwrap()
 }
 
@@ -136,10 +128,7 @@ fn tree_spec(folder: &Path) -> LaunchSpec {
     LaunchSpec {
         program: this_program().into(),
         args: ["--role", "tree"].map(Into::into).to_vec(),
-        env: BTreeMap::from([(
-            MARK_VARIABLE.into(),
-            std::env::var_os(MARK_VARIABLE).unwrap(),
-        )]),
+        env: BTreeMap::from([(MARK_VARIABLE.into(), std::env::var_os(MARK_VARIABLE).unwrap())]),
         cwd: folder.to_owned(),
         stderr_file: folder.join("stderr.log"),
         stderr_bytes_max: 1 << 20,
@@ -173,11 +162,7 @@ fn start(behaviour: &str) -> Guarded {
         .args(["--role", "guarded", behaviour])
         .arg(folder.path())
         .env(MARK_VARIABLE, &mark);
-    let mut guard = command
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+    let mut guard = command.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
     let (run, scratch) = hear(guard.stdout.take().unwrap());
     Guarded {
         guard,
@@ -210,14 +195,12 @@ impl Guarded {
 
 fn trials() -> Vec<Trial> {
     let table: [(&str, fn()); 10] = [
-        (
-            "a_run_that_exits_leaves_nothing_and_its_code_is_the_guards",
-            || assert_eq!(start("exit").end(), 7),
-        ),
-        (
-            "a_descendant_with_the_environment_of_the_run_is_not_the_run",
-            || assert_eq!(start("nest").end(), 0),
-        ),
+        ("a_run_that_exits_leaves_nothing_and_its_code_is_the_guards", || {
+            assert_eq!(start("exit").end(), 7)
+        }),
+        ("a_descendant_with_the_environment_of_the_run_is_not_the_run", || {
+            assert_eq!(start("nest").end(), 0)
+        }),
         ("the_guard_is_killed", the_guard_is_killed),
         ("the_run_is_killed", the_run_is_killed),
         ("the_process_group_is_killed", the_process_group_is_killed),
@@ -225,14 +208,8 @@ fn trials() -> Vec<Trial> {
             "a_run_that_goes_on_launching_leaves_nothing",
             a_run_that_goes_on_launching_leaves_nothing,
         ),
-        (
-            "an_interrupt_lets_the_run_finish",
-            an_interrupt_lets_the_run_finish,
-        ),
-        (
-            "a_second_interrupt_kills_the_run",
-            a_second_interrupt_kills_the_run,
-        ),
+        ("an_interrupt_lets_the_run_finish", an_interrupt_lets_the_run_finish),
+        ("a_second_interrupt_kills_the_run", a_second_interrupt_kills_the_run),
         (
             "a_guard_that_died_before_it_was_watched",
             a_guard_that_died_before_it_was_watched,
@@ -328,10 +305,7 @@ fn a_second_interrupt_kills_the_run() {
         kill_process(guarded.guard_pid(), Signal::INT).unwrap();
         !marked(&guarded.mark).contains(&guarded.run)
     };
-    assert!(
-        clock::wait_until_blocking(WAIT_MAX, run_is_gone),
-        "the run lives on"
-    );
+    assert!(clock::wait_until_blocking(WAIT_MAX, run_is_gone), "the run lives on");
     assert_eq!(guarded.end(), 137);
 }
 
@@ -348,11 +322,7 @@ fn a_guard_that_died_before_it_was_watched() {
     command
         .env("HARNESS_GUARD", dead.id().to_string())
         .env("HARNESS_SCRATCH", &scratch);
-    let mut run = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     assert!(!run.wait().unwrap().success());
     await_marked(&mark, 0);
     await_gone(&scratch);
@@ -368,11 +338,7 @@ fn a_child_that_the_guard_was_given_is_spared() {
         .args(["--role", "guarded", "exit"])
         .arg(folder.path())
         .env(MARK_VARIABLE, &mark);
-    let mut guard = command
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+    let mut guard = command.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
     let (_, scratch) = hear(guard.stdout.take().unwrap());
     assert_eq!(guard.wait().unwrap().code(), Some(7));
     await_gone(&scratch);

@@ -76,10 +76,7 @@ struct Started {
 
 fn launch(program: &str, arguments: &[&str], limits: StdioLimits) -> Started {
     let (mark, folder) = (support::new_mark(), tempfile::tempdir().unwrap());
-    let environment = [
-        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-        (MARK_VARIABLE, &mark),
-    ];
+    let environment = [("PATH", "/usr/local/bin:/usr/bin:/bin"), (MARK_VARIABLE, &mark)];
     let spec = LaunchSpec {
         program: program.into(),
         args: arguments.iter().map(OsString::from).collect(),
@@ -91,24 +88,14 @@ fn launch(program: &str, arguments: &[&str], limits: StdioLimits) -> Started {
         stderr_file: folder.path().join("stderr.log"),
         stderr_bytes_max: 1 << 20,
     };
-    let launched = Launch::Plain
-        .start(&spec, limits, Clock::start().stamp_fn())
-        .unwrap();
-    Started {
-        launched,
-        mark,
-        folder,
-    }
+    let launched = Launch::Plain.start(&spec, limits, Clock::start().stamp_fn()).unwrap();
+    Started { launched, mark, folder }
 }
 
 /// Starts this program in a role.
 fn play(role: &[&str]) -> Started {
     let arguments = [&["--role"], role].concat();
-    launch(
-        this_program().to_str().unwrap(),
-        &arguments,
-        StdioLimits::default(),
-    )
+    launch(this_program().to_str().unwrap(), &arguments, StdioLimits::default())
 }
 
 impl Started {
@@ -128,9 +115,6 @@ impl Started {
     }
 
     async fn expect_line(&mut self, line: &str) {
-        assert_eq!(
-            String::from_utf8_lossy(&self.next_frame().await.bytes),
-            line
-        );
+        assert_eq!(String::from_utf8_lossy(&self.next_frame().await.bytes), line);
     }
 }

@@ -30,10 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             "a_pause_stops_all_and_resume_lets_them_go_on",
             a_pause_stops_all_and_resume_lets_them_go_on,
         ),
-        trial(
-            "dropping_a_server_kills_its_tree",
-            dropping_a_server_kills_its_tree,
-        ),
+        trial("dropping_a_server_kills_its_tree", dropping_a_server_kills_its_tree),
         trial(
             "an_orphan_without_any_trace_falls_to_the_only_server",
             in_its_own_process,
@@ -115,18 +112,11 @@ async fn a_pause_stops_all_and_resume_lets_them_go_on() {
     let mut server = play(&["tree"]);
     server.expect_line("ready").await;
     let paused = server.launched.process.pause().await;
-    assert_eq!(
-        (paused.signalled.len(), paused.running),
-        (roles::TREE_PROCESSES, 0)
-    );
+    assert_eq!((paused.signalled.len(), paused.running), (roles::TREE_PROCESSES, 0));
     assert_eq!(server.launched.process.resume(), roles::TREE_PROCESSES);
     let mut echo = play(&["echo"]);
     assert_eq!(echo.launched.process.pause().await.running, 0);
-    echo.launched
-        .transport
-        .send(b"held", WAIT_MAX)
-        .await
-        .unwrap();
+    echo.launched.transport.send(b"held", WAIT_MAX).await.unwrap();
     assert_eq!(echo.launched.transport.receive_now(), None);
     assert_eq!(echo.launched.process.resume(), 1);
     assert_eq!(
@@ -159,18 +149,10 @@ pub(crate) fn traceless_orphan() {
             0,
         ))
         .unwrap();
-        let mut unregistered = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
+        let mut unregistered = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         // Neither the marker of the harness, nor the group, nor the session is left; only the mark of the test is.
-        let script =
-            r#"env -i "HARNESS_TEST_MARK=$HARNESS_TEST_MARK" setsid -f sleep 60; echo ready"#;
-        let mut server = launch(
-            "sh",
-            &["-c", script],
-            harness::drive::transport::StdioLimits::default(),
-        );
+        let script = r#"env -i "HARNESS_TEST_MARK=$HARNESS_TEST_MARK" setsid -f sleep 60; echo ready"#;
+        let mut server = launch("sh", &["-c", script], harness::drive::transport::StdioLimits::default());
         server.expect_line("ready").await;
         server.launched.process.wait(WAIT_MAX).await;
         await_marked(&server.mark, 1);

@@ -60,10 +60,7 @@ async fn lines_arrive_in_order_with_the_tail_and_the_end() {
     server.expect_line("whole").await;
     server.expect_line("").await;
     let tail = server.next_frame().await;
-    assert_eq!(
-        (&tail.bytes[..], tail.kind),
-        (&b"tail"[..], FrameKind::Unterminated)
-    );
+    assert_eq!((&tail.bytes[..], tail.kind), (&b"tail"[..], FrameKind::Unterminated));
     for _ in 0..2 {
         let end = server.next().await;
         assert!(
@@ -84,12 +81,7 @@ async fn a_server_that_never_reads_is_a_timed_out_send() {
     server.expect_line("ready").await;
     let bound = Duration::from_millis(50);
     let line = vec![b'a'; MORE_THAN_A_PIPE_BYTES];
-    let error = server
-        .launched
-        .transport
-        .send(&line, bound)
-        .await
-        .unwrap_err();
+    let error = server.launched.transport.send(&line, bound).await.unwrap_err();
     let SendError::TimedOut {
         written_bytes,
         frame_bytes,
@@ -103,14 +95,8 @@ async fn a_server_that_never_reads_is_a_timed_out_send() {
         server.launched.close_stdin_and_wait(bound).await,
         ExitWait::StillRunning
     );
-    assert_eq!(
-        server.launched.transport.send(b"", bound).await,
-        Err(SendError::Closed)
-    );
-    assert_eq!(
-        server.launched.process.kill_tree().await.exit,
-        Exit::Signal(9)
-    );
+    assert_eq!(server.launched.transport.send(b"", bound).await, Err(SendError::Closed));
+    assert_eq!(server.launched.process.kill_tree().await.exit, Exit::Signal(9));
 }
 
 async fn a_send_that_timed_out_is_continued_not_torn() {
@@ -125,12 +111,7 @@ async fn a_send_that_timed_out_is_continued_not_torn() {
         .unwrap_err();
     assert!(matches!(error, SendError::TimedOut { .. }), "{error}");
     assert_eq!(server.launched.process.resume(), 1);
-    server
-        .launched
-        .transport
-        .send(b"next", WAIT_MAX)
-        .await
-        .unwrap();
+    server.launched.transport.send(b"next", WAIT_MAX).await.unwrap();
     assert_eq!(
         server.launched.close_stdin_and_wait(WAIT_MAX).await,
         ExitWait::Ended(Exit::Code(0))
@@ -146,12 +127,7 @@ async fn a_gone_peer_is_data() {
         StdioLimits::default(),
     );
     server.expect_line("closed").await;
-    let error = server
-        .launched
-        .transport
-        .send(b"hello", WAIT_MAX)
-        .await
-        .unwrap_err();
+    let error = server.launched.transport.send(b"hello", WAIT_MAX).await.unwrap_err();
     assert_eq!(
         error,
         SendError::PeerGone {
@@ -162,12 +138,7 @@ async fn a_gone_peer_is_data() {
     let mut server = play(&["silent"]);
     server.expect_line("ready").await;
     server.launched.process.kill_tree().await;
-    let error = server
-        .launched
-        .transport
-        .send(b"hello", WAIT_MAX)
-        .await
-        .unwrap_err();
+    let error = server.launched.transport.send(b"hello", WAIT_MAX).await.unwrap_err();
     assert!(matches!(error, SendError::PeerGone { .. }), "{error}");
 }
 
@@ -195,10 +166,7 @@ async fn a_line_of_50_mib_keeps_its_head_length_and_digest() {
     };
     // head -c 52428800 /dev/zero | tr '\0' x | sha256sum
     let expected = "a27017450ed5f6ac334ffa9be401a5ae1f24465aac9b98a790d0eec6833599d9";
-    assert_eq!(
-        (length, sha256.as_str(), terminated),
-        (bytes, expected, true)
-    );
+    assert_eq!((length, sha256.as_str(), terminated), (bytes, expected, true));
     server.expect_line("done").await;
 }
 
@@ -218,10 +186,7 @@ pub(crate) fn long_line() {
 /// The most memory that this process ever held, in bytes.
 fn peak_memory_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
@@ -229,18 +194,11 @@ async fn a_server_that_writes_before_it_reads_is_no_deadlock() {
     let lines = 8 << 10;
     let mut server = play(&["chatty", &lines.to_string()]);
     let line = vec![b'a'; MORE_THAN_A_PIPE_BYTES];
-    server
-        .launched
-        .transport
-        .send(&line, WAIT_MAX)
-        .await
-        .unwrap();
+    server.launched.transport.send(&line, WAIT_MAX).await.unwrap();
     for _ in 0..lines {
         assert_eq!(server.next_frame().await.bytes.len(), 1023);
     }
-    server
-        .expect_line(&format!("got {MORE_THAN_A_PIPE_BYTES}"))
-        .await;
+    server.expect_line(&format!("got {MORE_THAN_A_PIPE_BYTES}")).await;
 }
 
 async fn waiting_frames_are_bounded_and_none_is_lost() {
@@ -267,15 +225,8 @@ async fn waiting_frames_are_bounded_and_none_is_lost() {
     for _ in 0..lines {
         assert_eq!(server.next_frame().await.bytes.len(), 1023);
     }
-    server
-        .launched
-        .transport
-        .send_bytes(b"", WAIT_MAX)
-        .await
-        .unwrap();
-    server
-        .expect_line(&format!("got {MORE_THAN_A_PIPE_BYTES}"))
-        .await;
+    server.launched.transport.send_bytes(b"", WAIT_MAX).await.unwrap();
+    server.expect_line(&format!("got {MORE_THAN_A_PIPE_BYTES}")).await;
 }
 
 async fn a_flood_on_stderr_is_drained_and_bounded() {
@@ -304,10 +255,6 @@ async fn stderr_is_ended_while_it_is_still_held() {
         StdioLimits::default(),
     );
     server.expect_line("ready").await;
-    let summary = server
-        .launched
-        .process
-        .finish_stderr(Duration::from_millis(50))
-        .await;
+    let summary = server.launched.process.finish_stderr(Duration::from_millis(50)).await;
     assert!(!summary.complete);
 }

@@ -44,13 +44,8 @@ pub(crate) fn marked(mark: &str) -> Vec<i32> {
 
 /// Waits until the number of marked processes is the one expected; fails with what was found instead.
 pub(crate) fn await_marked(mark: &str, expected: usize) {
-    let found =
-        harness::drive::clock::wait_until_blocking(WAIT_MAX, || marked(mark).len() == expected);
-    assert!(
-        found,
-        "expected {expected} processes, found {:?}",
-        marked(mark)
-    );
+    let found = harness::drive::clock::wait_until_blocking(WAIT_MAX, || marked(mark).len() == expected);
+    assert!(found, "expected {expected} processes, found {:?}", marked(mark));
 }
 
 /// Waits until the path is gone.

@@ -64,11 +64,7 @@ pub(crate) fn play(role: &[String]) {
 )]
 fn start(role: &str, arguments: &[&str], wait: bool) {
     let mut command = Command::new(this_program());
-    command
-        .arg("--role")
-        .arg(role)
-        .args(arguments)
-        .stdin(Stdio::null());
+    command.arg("--role").arg(role).args(arguments).stdin(Stdio::null());
     let mut child = command.spawn().expect("start a child");
     if wait {
         child.wait().expect("wait for a child");

@@ -13,9 +13,7 @@ pub const INTEGER_MAX: i64 = 9_007_199_254_740_991;
 
 /// A value that has no canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "{path}: the number {number} is {problem}; only integers within ±(2^53−1) have a canonical form"
-)]
+#[error("{path}: the number {number} is {problem}; only integers within ±(2^53−1) have a canonical form")]
 pub struct CanonicalError {
     /// Where the number stands, from the root `$`, as in `$.arguments.list[1].deep`.
     pub path: String,
@@ -122,9 +120,7 @@ impl Writer {
 fn integer_of(number: &Number) -> Result<i64, NumberProblem> {
     let in_range = |integer: &i64| (-INTEGER_MAX..=INTEGER_MAX).contains(integer);
     if let Some(integer) = number.as_i64() {
-        return Some(integer)
-            .filter(in_range)
-            .ok_or(NumberProblem::OutOfRange);
+        return Some(integer).filter(in_range).ok_or(NumberProblem::OutOfRange);
     }
     match number.as_f64() {
         Some(float) if float.is_finite() && float.fract() == 0.0 => {
@@ -133,9 +129,7 @@ fn integer_of(number: &Number) -> Result<i64, NumberProblem> {
                 reason = "the cast saturates, and the range check follows"
             )]
             let integer = float as i64;
-            Some(integer)
-                .filter(in_range)
-                .ok_or(NumberProblem::OutOfRange)
+            Some(integer).filter(in_range).ok_or(NumberProblem::OutOfRange)
         }
         Some(float) if float.is_finite() => Err(NumberProblem::Fractional),
         _ => Err(NumberProblem::OutOfRange),
@@ -154,8 +148,7 @@ fn push_string(text: &mut String, string: &str) {
             '\u{c}' => text.push_str("\\f"),
             '\r' => text.push_str("\\r"),
             control if control < '\u{20}' => {
-                write!(text, "\\u{:04x}", u32::from(control))
-                    .expect("writing to a String cannot fail");
+                write!(text, "\\u{:04x}", u32::from(control)).expect("writing to a String cannot fail");
             }
             plain => text.push(plain),
         }

@@ -59,19 +59,17 @@ fn joined(parts: impl Iterator<Item = String>, open: char, close: char) -> Strin
 }
 
 fn canonical_text(characters: &[char]) -> String {
-    let escaped = characters
-        .iter()
-        .map(|&character| match u32::from(character) {
-            0x08 => "\\b".to_owned(),
-            0x09 => "\\t".to_owned(),
-            0x0a => "\\n".to_owned(),
-            0x0c => "\\f".to_owned(),
-            0x0d => "\\r".to_owned(),
-            0x22 => "\\\"".to_owned(),
-            0x5c => "\\\\".to_owned(),
-            code @ 0x00..=0x1f => format!("\\u00{code:02x}"),
-            _ => character.to_string(),
-        });
+    let escaped = characters.iter().map(|&character| match u32::from(character) {
+        0x08 => "\\b".to_owned(),
+        0x09 => "\\t".to_owned(),
+        0x0a => "\\n".to_owned(),
+        0x0c => "\\f".to_owned(),
+        0x0d => "\\r".to_owned(),
+        0x22 => "\\\"".to_owned(),
+        0x5c => "\\\\".to_owned(),
+        code @ 0x00..=0x1f => format!("\\u00{code:02x}"),
+        _ => character.to_string(),
+    });
     format!("\"{}\"", escaped.collect::<String>())
 }
 
@@ -83,9 +81,8 @@ impl Tree {
             Self::Text(characters) => canonical_text(characters),
             Self::List(items) => joined(items.iter().map(Self::canonical), '[', ']'),
             Self::Members(members) => {
-                let member = |(key, value): (&Vec<char>, &Self)| {
-                    format!("{}:{}", canonical_text(key), value.canonical())
-                };
+                let member =
+                    |(key, value): (&Vec<char>, &Self)| format!("{}:{}", canonical_text(key), value.canonical());
                 joined(members.iter().map(member), '{', '}')
             }
         }
@@ -97,10 +94,7 @@ impl Tree {
             Self::Word(word) => format!(" {word}\n"),
             Self::Integer(integer) => {
                 let suffixes = ["", ".0", "e0", "E+0", ".000e-0"];
-                format!(
-                    "{integer}{}",
-                    suffixes[usize::from(noise()) % suffixes.len()]
-                )
+                format!("{integer}{}", suffixes[usize::from(noise()) % suffixes.len()])
             }
             Self::Text(characters) => noisy_text(characters, noise),
             Self::List(items) => joined(items.iter().map(|item| item.noisy(noise)), '[', ']'),
@@ -123,10 +117,7 @@ impl Tree {
 fn noisy_text(characters: &[char], noise: &mut impl FnMut() -> u8) -> String {
     let mut text = String::from("\"");
     for &character in characters {
-        if noise().is_multiple_of(3)
-            || u32::from(character) < 0x20
-            || matches!(character, '"' | '\\')
-        {
+        if noise().is_multiple_of(3) || u32::from(character) < 0x20 || matches!(character, '"' | '\\') {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
                 write!(text, "\\u{unit:04X}").expect("writing to a String cannot fail");

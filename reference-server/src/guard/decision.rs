@@ -115,42 +115,12 @@ mod tests {
     fn with_a_row_the_first_no_wins() {
         use Refusal::{AuthorityExpired, Conflict, InProgress, RetentionExpired};
         let rows = [
-            (
-                "other",
-                RowState::InProgress,
-                60,
-                60,
-                Decision::Refuse(Conflict),
-            ),
-            (
-                "same",
-                RowState::InProgress,
-                60,
-                60,
-                Decision::Refuse(InProgress),
-            ),
-            (
-                "same",
-                RowState::Applied,
-                60,
-                60,
-                Decision::Refuse(AuthorityExpired),
-            ),
-            (
-                "same",
-                RowState::Applied,
-                300,
-                60,
-                Decision::Refuse(RetentionExpired),
-            ),
+            ("other", RowState::InProgress, 60, 60, Decision::Refuse(Conflict)),
+            ("same", RowState::InProgress, 60, 60, Decision::Refuse(InProgress)),
+            ("same", RowState::Applied, 60, 60, Decision::Refuse(AuthorityExpired)),
+            ("same", RowState::Applied, 300, 60, Decision::Refuse(RetentionExpired)),
             ("same", RowState::Applied, 300, 360, Decision::Replay),
-            (
-                "same",
-                RowState::Partial,
-                300,
-                60,
-                Decision::Refuse(RetentionExpired),
-            ),
+            ("same", RowState::Partial, 300, 60, Decision::Refuse(RetentionExpired)),
             ("same", RowState::Partial, 300, 360, Decision::Replay),
         ];
         for (fingerprint, state, authority_s, retention_s, expected) in rows {
@@ -160,10 +130,7 @@ mod tests {
                     &attempt(fingerprint, authority_s, arguments_as_issued),
                     T0 + 120,
                 );
-                assert_eq!(
-                    decided, expected,
-                    "{fingerprint} {state:?} {authority_s} {retention_s}"
-                );
+                assert_eq!(decided, expected, "{fingerprint} {state:?} {authority_s} {retention_s}");
             }
         }
     }

@@ -109,10 +109,7 @@ impl FingerprintRequest {
 }
 
 /// The fingerprint of `request`: SHA-256 of its canonical text, in lower-case hex.
-pub fn fingerprint(
-    key: &FingerprintKey,
-    request: &FingerprintRequest,
-) -> Result<String, FingerprintError> {
+pub fn fingerprint(key: &FingerprintKey, request: &FingerprintRequest) -> Result<String, FingerprintError> {
     Ok(hex_digest(request.canonical_text(key)?.as_bytes()))
 }
 
@@ -122,11 +119,7 @@ pub fn digest(value: &Value) -> Result<String, CanonicalError> {
 }
 
 /// HMAC-SHA256(key, field name ‖ 0x00 ‖ canonical value), in lower-case hex.
-fn keyed_digest(
-    key: &FingerprintKey,
-    field: &str,
-    value: &Value,
-) -> Result<String, CanonicalError> {
+fn keyed_digest(key: &FingerprintKey, field: &str, value: &Value) -> Result<String, CanonicalError> {
     let mut mac = Hmac::<Sha256>::new_from_slice(&key.0).expect("HMAC takes a key of any length");
     mac.update(field.as_bytes());
     mac.update(&[0]);

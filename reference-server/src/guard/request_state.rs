@@ -10,10 +10,7 @@ use thiserror::Error;
 
 /// A settings value that cannot seal request state.
 #[derive(Debug, Error)]
-#[error(
-    "a request state key has {} bytes or more",
-    RequestStateCodec::MIN_KEY_LENGTH
-)]
+#[error("a request state key has {} bytes or more", RequestStateCodec::MIN_KEY_LENGTH)]
 pub struct StateKeyTooShort;
 
 /// A request state that a continuation must not be built on.
@@ -111,15 +108,11 @@ impl StateSeal {
         now_s: i64,
     ) -> Result<RequestState, StateRefusal> {
         let sealed = sealed.ok_or(StateRefusal::Missing)?;
-        let state: RequestState = self
-            .codec
-            .open_json(sealed)
-            .map_err(|_reason| StateRefusal::NotOurs)?;
+        let state: RequestState = self.codec.open_json(sealed).map_err(|_reason| StateRefusal::NotOurs)?;
         if state.principal != continuation.principal {
             return Err(StateRefusal::OtherPrincipal);
         }
-        if state.tool_id != continuation.tool_id || state.tool_version != continuation.tool_version
-        {
+        if state.tool_id != continuation.tool_id || state.tool_version != continuation.tool_version {
             return Err(StateRefusal::OtherTool);
         }
         if state.operation_id != continuation.operation_id {
@@ -181,39 +174,21 @@ mod tests {
             assert_eq!(opened, Err(StateRefusal::NotOurs), "byte {index}");
         }
         for text in ["", "rs1", "rs1..", "nonsense"] {
-            assert_eq!(
-                seal().open(Some(text), &ASKED, T0),
-                Err(StateRefusal::NotOurs)
-            );
+            assert_eq!(seal().open(Some(text), &ASKED, T0), Err(StateRefusal::NotOurs));
         }
         let other_key = StateSeal::new(vec![8; 32]).unwrap();
-        assert_eq!(
-            other_key.open(Some(&sealed), &ASKED, T0),
-            Err(StateRefusal::NotOurs)
-        );
+        assert_eq!(other_key.open(Some(&sealed), &ASKED, T0), Err(StateRefusal::NotOurs));
     }
 
     /// Each row differs in its own fact and in all later ones, and is expired: only the order decides.
     #[test]
     fn the_first_difference_is_the_reason() {
         let rows = [
-            (
-                ["bob", "other", "2.0", "op-2"],
-                StateRefusal::OtherPrincipal,
-            ),
+            (["bob", "other", "2.0", "op-2"], StateRefusal::OtherPrincipal),
             (["alice", "other", "1.0", "op-2"], StateRefusal::OtherTool),
-            (
-                ["alice", "create_issue", "2.0", "op-2"],
-                StateRefusal::OtherTool,
-            ),
-            (
-                ["alice", "create_issue", "1.0", "op-2"],
-                StateRefusal::OtherOperation,
-            ),
-            (
-                ["alice", "create_issue", "1.0", "op-1"],
-                StateRefusal::Expired,
-            ),
+            (["alice", "create_issue", "2.0", "op-2"], StateRefusal::OtherTool),
+            (["alice", "create_issue", "1.0", "op-2"], StateRefusal::OtherOperation),
+            (["alice", "create_issue", "1.0", "op-1"], StateRefusal::Expired),
         ];
         let sealed = seal().seal(&state());
         for ([principal, tool_id, tool_version, operation_id], expected) in rows {
@@ -225,10 +200,7 @@ mod tests {
             };
             assert_eq!(seal().open(Some(&sealed), &asked, T0 + 600), Err(expected));
         }
-        assert_eq!(
-            seal().open(None, &ASKED, T0 + 600),
-            Err(StateRefusal::Missing)
-        );
+        assert_eq!(seal().open(None, &ASKED, T0 + 600), Err(StateRefusal::Missing));
     }
 
     #[test]

@@ -13,10 +13,7 @@ pub(super) struct Row {
 }
 
 /// The ledger row of `operation_id`, whoever it belongs to.
-pub(super) fn find(
-    transaction: &Transaction<'_>,
-    operation_id: &str,
-) -> Result<Option<Row>, LedgerError> {
+pub(super) fn find(transaction: &Transaction<'_>, operation_id: &str) -> Result<Option<Row>, LedgerError> {
     let found = transaction.query_row(
         "SELECT fingerprint, state, replay_until, result FROM operations WHERE operation_id = ?1",
         [operation_id],
@@ -89,11 +86,7 @@ pub(super) fn insert_operation(
 }
 
 /// Notes in an operation's row which effect it wrote.
-pub(super) fn note_effect(
-    transaction: &Transaction<'_>,
-    operation_id: &str,
-    issue_id: i64,
-) -> Result<(), LedgerError> {
+pub(super) fn note_effect(transaction: &Transaction<'_>, operation_id: &str, issue_id: i64) -> Result<(), LedgerError> {
     transaction.execute(
         "UPDATE operations SET issue_id = ?2 WHERE operation_id = ?1",
         params![operation_id, issue_id],
@@ -113,23 +106,13 @@ pub(super) fn settle_operation(
     transaction.execute(
         "UPDATE operations SET state = ?2, result = ?3, committed_at = ?4, replay_until = ?5
          WHERE operation_id = ?1",
-        params![
-            operation_id,
-            state,
-            result.to_string(),
-            now_s,
-            replay_until_s
-        ],
+        params![operation_id, state, result.to_string(), now_s, replay_until_s],
     )?;
     Ok(())
 }
 
 /// Writes the effect. Nothing in the table stops a second one.
-pub(super) fn insert_issue(
-    transaction: &Transaction<'_>,
-    write: &Write,
-    now_s: i64,
-) -> Result<i64, LedgerError> {
+pub(super) fn insert_issue(transaction: &Transaction<'_>, write: &Write, now_s: i64) -> Result<i64, LedgerError> {
     transaction.execute(
         "INSERT INTO issues (operation_id, title, body, created_at) VALUES (?1, ?2, ?3, ?4)",
         params![write.operation_id, write.title, write.body, now_s],
@@ -138,10 +121,7 @@ pub(super) fn insert_issue(
 }
 
 /// Writes a watcher that the store refuses, because its address is none. Gives the store's words.
-pub(super) fn insert_refused_watcher(
-    transaction: &Transaction<'_>,
-    issue_id: i64,
-) -> Result<String, LedgerError> {
+pub(super) fn insert_refused_watcher(transaction: &Transaction<'_>, issue_id: i64) -> Result<String, LedgerError> {
     refused_by_store(transaction.execute(
         "INSERT INTO watchers (issue_id, address) VALUES (?1, 'no address')",
         [issue_id],
@@ -149,10 +129,7 @@ pub(super) fn insert_refused_watcher(
 }
 
 /// Deletes an issue, which the store refuses, because it keeps every issue. Gives the store's words.
-pub(super) fn delete_kept_issue(
-    transaction: &Transaction<'_>,
-    issue_id: i64,
-) -> Result<String, LedgerError> {
+pub(super) fn delete_kept_issue(transaction: &Transaction<'_>, issue_id: i64) -> Result<String, LedgerError> {
     refused_by_store(transaction.execute("DELETE FROM issues WHERE issue_id = ?1", [issue_id]))
 }
 
@@ -191,9 +168,7 @@ pub(super) fn log_step(
 /// The store's words for a statement that it had to refuse.
 fn refused_by_store(outcome: rusqlite::Result<usize>) -> Result<String, LedgerError> {
     match outcome {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            Ok(error.to_string())
-        }
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(error.to_string()),
         Err(error) => Err(error.into()),
         Ok(rows) => Err(rusqlite::Error::StatementChangedRows(rows).into()),
     }

@@ -101,19 +101,13 @@ pub enum OpenError {
         found: String,
     },
     /// It is a database of something else.
-    #[error(
-        "the file is a SQLite database, but not a store of this server; give another --database"
-    )]
+    #[error("the file is a SQLite database, but not a store of this server; give another --database")]
     NotAStore,
     /// SQLite says no.
-    #[error(
-        "the store cannot be opened: {0}; check the path and its permissions, or give another --database"
-    )]
+    #[error("the store cannot be opened: {0}; check the path and its permissions, or give another --database")]
     Sqlite(#[from] rusqlite::Error),
     /// The write-ahead log cannot be had.
-    #[error(
-        "the store cannot be switched to a write-ahead log (it stays in mode {0:?}); put it on a local disk"
-    )]
+    #[error("the store cannot be switched to a write-ahead log (it stays in mode {0:?}); put it on a local disk")]
     NoWriteAheadLog(String),
 }
 
@@ -124,11 +118,7 @@ enum Found {
 }
 
 /// Opens the store at `path` for the backend `backend`, and makes it when there is none. `busy_timeout` bounds every later wait.
-pub(crate) fn open(
-    path: &Path,
-    backend: &str,
-    busy_timeout: Duration,
-) -> Result<Connection, OpenError> {
+pub(crate) fn open(path: &Path, backend: &str, busy_timeout: Duration) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy_timeout)?;
@@ -146,8 +136,7 @@ pub(crate) fn open(
 }
 
 fn inspect(connection: &Connection, backend: &str) -> Result<Found, OpenError> {
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables == 0 {
         return Ok(Found::Nothing);
     }
@@ -156,9 +145,7 @@ fn inspect(connection: &Connection, backend: &str) -> Result<Found, OpenError> {
         return Err(OpenError::NotAStore);
     }
     let value = |key: &str| -> Result<Option<String>, OpenError> {
-        let found = connection.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| {
-            row.get(0)
-        });
+        let found = connection.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0));
         Ok(found.optional()?)
     };
     let version = value("schema_version")?.ok_or(OpenError::NotAStore)?;
@@ -192,16 +179,11 @@ fn create(connection: &mut Connection, backend: &str) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn switch_to_write_ahead_log(
-    connection: &Connection,
-    busy_timeout: Duration,
-) -> Result<(), OpenError> {
+fn switch_to_write_ahead_log(connection: &Connection, busy_timeout: Duration) -> Result<(), OpenError> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| {
-            row.get::<_, String>(0)
-        });
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
         match mode {
             Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => return Err(OpenError::NoWriteAheadLog(mode)),

@@ -41,9 +41,7 @@ impl Store {
         if store.has(Defect::MemoryLedger) {
             // A temporary table hides the table of the same name: its rows die with the process.
             let volatile = schema::OPERATIONS.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1);
-            store
-                .connection
-                .pragma_update(None, "temp_store", "MEMORY")?;
+            store.connection.pragma_update(None, "temp_store", "MEMORY")?;
             store.connection.execute_batch(&volatile)?;
         }
         Ok(store)
@@ -69,10 +67,7 @@ impl Store {
                 }
                 let stored = row.and_then(|row| row.result).unwrap_or_default();
                 let result = serde_json::from_str(&stored)?;
-                Ok(Written::Done {
-                    result,
-                    replayed: true,
-                })
+                Ok(Written::Done { result, replayed: true })
             }
             Decision::Apply if write.mode == Mode::Atomic => {
                 let issue_id = self.admit(&transaction, write, now_s)?;
@@ -97,11 +92,7 @@ impl Store {
 
     /// What the ledger says of `operation_id` to the configured principal. An absent row, another principal's row and a row left
     /// in progress (by a process that died, as this thread is not in the middle of a write) all say nothing.
-    pub(crate) fn observe(
-        &self,
-        operation_id: &str,
-        tool: &str,
-    ) -> Result<Observation, LedgerError> {
+    pub(crate) fn observe(&self, operation_id: &str, tool: &str) -> Result<Observation, LedgerError> {
         Ok(Observation {
             settled: rows::find_settled(&self.connection, operation_id, &self.principal, tool)?,
             observed_at_s: self.clock.now_s()?,
@@ -117,12 +108,7 @@ impl Store {
     }
 
     /// Inserts the ledger row, then the effect, whose id it gives.
-    fn admit(
-        &self,
-        transaction: &Transaction<'_>,
-        write: &Write,
-        now_s: i64,
-    ) -> Result<i64, LedgerError> {
+    fn admit(&self, transaction: &Transaction<'_>, write: &Write, now_s: i64) -> Result<i64, LedgerError> {
         if !self.has(Defect::NoLedger) {
             rows::insert_operation(transaction, write, &self.principal, now_s)?;
         }
@@ -140,9 +126,8 @@ impl Store {
     fn second_step(&self, write: &Write, issue_id: i64) -> Result<Written, LedgerError> {
         let transaction = self.begin_immediate()?;
         let now_s = self.clock.now_s()?;
-        let log = |step, outcome, detail: Option<&str>| {
-            rows::log_step(&transaction, write, step, outcome, detail, now_s)
-        };
+        let log =
+            |step, outcome, detail: Option<&str>| rows::log_step(&transaction, write, step, outcome, detail, now_s);
         let detail = rows::insert_refused_watcher(&transaction, issue_id)?;
         log("watcher", "failed", Some(&detail))?;
         log("rollback_issue", "attempted", None)?;
@@ -170,14 +155,7 @@ impl Store {
             "receipt": uuid::Uuid::new_v4().to_string(),
         });
         let replay_until_s = now_s + self.retention_s;
-        rows::settle_operation(
-            transaction,
-            &write.operation_id,
-            state,
-            &result,
-            now_s,
-            replay_until_s,
-        )?;
+        rows::settle_operation(transaction, &write.operation_id, state, &result, now_s, replay_until_s)?;
         Ok(Written::Done {
             result,
             replayed: false,

@@ -47,18 +47,12 @@ fn write(operation_id: &str, fingerprint: &str) -> Write {
 
 fn count(store: &Store, table: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM {table}");
-    store
-        .connection
-        .query_row(&sql, [], |row| row.get(0))
-        .unwrap()
+    store.connection.query_row(&sql, [], |row| row.get(0)).unwrap()
 }
 
 fn pragma(store: &Store, name: &str) -> String {
     let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
-    store
-        .connection
-        .query_row(&sql, [], |row| row.get(0))
-        .unwrap()
+    store.connection.query_row(&sql, [], |row| row.get(0)).unwrap()
 }
 
 #[test]
@@ -91,15 +85,8 @@ fn a_write_is_applied_once_then_replayed_and_a_change_conflicts() {
     );
     let conflict = store.write(&write("op-1", "g")).unwrap();
     assert_eq!(conflict, Written::Refused(Refusal::Conflict));
-    assert_eq!(
-        (count(&store, "issues"), count(&store, "operations")),
-        (1, 1)
-    );
-    let settled = store
-        .observe("op-1", "create_issue")
-        .unwrap()
-        .settled
-        .unwrap();
+    assert_eq!((count(&store, "issues"), count(&store, "operations")), (1, 1));
+    let settled = store.observe("op-1", "create_issue").unwrap().settled.unwrap();
     assert_eq!((settled.state, settled.result), (RowState::Applied, result));
 }
 
@@ -108,28 +95,13 @@ fn only_its_own_principal_and_tool_see_an_operation() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&settings(&folder)).unwrap();
     store.write(&write("op-1", "f")).unwrap();
-    assert!(
-        store
-            .observe("op-1", "another_tool")
-            .unwrap()
-            .settled
-            .is_none()
-    );
-    assert!(
-        store
-            .observe("op-2", "create_issue")
-            .unwrap()
-            .settled
-            .is_none()
-    );
+    assert!(store.observe("op-1", "another_tool").unwrap().settled.is_none());
+    assert!(store.observe("op-2", "create_issue").unwrap().settled.is_none());
     let bob = Settings {
         principal: "bob".to_owned(),
         ..settings(&folder)
     };
-    let seen = Store::open(&bob)
-        .unwrap()
-        .observe("op-1", "create_issue")
-        .unwrap();
+    let seen = Store::open(&bob).unwrap().observe("op-1", "create_issue").unwrap();
     assert!(seen.settled.is_none());
 }
 
@@ -152,24 +124,12 @@ fn a_store_locked_by_another_is_busy_and_unchanged() {
     let store = Store::open(&settings(&folder)).unwrap();
     let other = Connection::open(settings(&folder).database).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(matches!(
-        store.write(&write("op-1", "f")),
-        Err(LedgerError::Busy)
-    ));
-    assert!(
-        store
-            .observe("op-1", "create_issue")
-            .unwrap()
-            .settled
-            .is_none()
-    );
+    assert!(matches!(store.write(&write("op-1", "f")), Err(LedgerError::Busy)));
+    assert!(store.observe("op-1", "create_issue").unwrap().settled.is_none());
     other.execute_batch("ROLLBACK").unwrap();
     assert!(matches!(
         store.write(&write("op-1", "f")),
-        Ok(Written::Done {
-            replayed: false,
-            ..
-        })
+        Ok(Written::Done { replayed: false, .. })
     ));
 }
 
@@ -181,10 +141,7 @@ fn a_clock_that_tells_no_time_rolls_the_write_back() {
         ..settings(&folder)
     };
     let store = Store::open(&silent).unwrap();
-    assert!(matches!(
-        store.write(&write("op-1", "f")),
-        Err(LedgerError::Clock(_))
-    ));
+    assert!(matches!(store.write(&write("op-1", "f")), Err(LedgerError::Clock(_))));
     assert_eq!(count(&store, "issues") + count(&store, "operations"), 0);
     assert!(store.connection.is_autocommit());
 }

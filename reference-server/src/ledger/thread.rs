@@ -44,11 +44,7 @@ impl Ledger {
     }
 
     /// What the ledger says of an operation to the configured principal.
-    pub async fn observe(
-        &self,
-        operation_id: String,
-        tool: &'static str,
-    ) -> Result<Observation, LedgerError> {
+    pub async fn observe(&self, operation_id: String, tool: &'static str) -> Result<Observation, LedgerError> {
         let (answer, answered) = oneshot::channel();
         self.queue
             .try_send(Request::Observe {
@@ -130,8 +126,6 @@ fn serve(store: &Store, request: Request) {
 
 fn commit_held(store: &Store) {
     if let Err(error) = store.commit_held() {
-        crate::command::complain(&format!(
-            "what was held back could not be committed: {error}"
-        ));
+        crate::command::complain(&format!("what was held back could not be committed: {error}"));
     }
 }

@@ -15,10 +15,7 @@ pub const BODY_BYTES_MAX: usize = 65_536;
 
 /// Refuses every argument that is not in `known`.
 pub fn refuse_unknown(arguments: &Map<String, Value>, known: &[&str]) -> Result<(), CallError> {
-    match arguments
-        .keys()
-        .find(|name| !known.contains(&name.as_str()))
-    {
+    match arguments.keys().find(|name| !known.contains(&name.as_str())) {
         Some(unknown) => {
             let known = known.join(", ");
             Err(CallError::invalid(format!(
@@ -30,11 +27,7 @@ pub fn refuse_unknown(arguments: &Map<String, Value>, known: &[&str]) -> Result<
 }
 
 /// The argument `name`: a printable text of 1 to `bytes_max` bytes.
-pub fn text<'a>(
-    arguments: &'a Map<String, Value>,
-    name: &str,
-    bytes_max: usize,
-) -> Result<&'a str, CallError> {
+pub fn text<'a>(arguments: &'a Map<String, Value>, name: &str, bytes_max: usize) -> Result<&'a str, CallError> {
     let value = arguments
         .get(name)
         .ok_or_else(|| CallError::invalid(format!("argument {name} is missing")))?;
@@ -47,26 +40,14 @@ pub fn text<'a>(
         )));
     }
     if text.chars().any(char::is_control) || text.trim().is_empty() {
-        return Err(CallError::invalid(format!(
-            "argument {name} must be printable text"
-        )));
+        return Err(CallError::invalid(format!("argument {name} must be printable text")));
     }
     Ok(text)
 }
 
 /// The argument `name`: one of `choices`; the first of them when it is left out.
-pub fn choice<T: Copy>(
-    arguments: &Map<String, Value>,
-    name: &str,
-    choices: &[(&str, T)],
-) -> Result<T, CallError> {
-    let known = || {
-        choices
-            .iter()
-            .map(|&(choice, _)| choice)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+pub fn choice<T: Copy>(arguments: &Map<String, Value>, name: &str, choices: &[(&str, T)]) -> Result<T, CallError> {
+    let known = || choices.iter().map(|&(choice, _)| choice).collect::<Vec<_>>().join(", ");
     let wrong = || CallError::invalid(format!("argument {name} must be one of {}", known()));
     let chosen = match arguments.get(name) {
         None => choices.first(),
@@ -87,10 +68,7 @@ mod tests {
 
     fn message<T>(outcome: Result<T, CallError>) -> String {
         match outcome {
-            Err(CallError::Invalid {
-                message,
-                reason: None,
-            }) => message,
+            Err(CallError::Invalid { message, reason: None }) => message,
             Err(other) => panic!("{other:?}"),
             Ok(_) => panic!("it was accepted"),
         }
@@ -102,22 +80,10 @@ mod tests {
             (json!({}), "argument title is missing"),
             (json!({ "title": 1 }), "argument title must be a string"),
             (json!({ "title": null }), "argument title must be a string"),
-            (
-                json!({ "title": "" }),
-                "argument title must have 1 to 5 bytes",
-            ),
-            (
-                json!({ "title": "abcdef" }),
-                "argument title must have 1 to 5 bytes",
-            ),
-            (
-                json!({ "title": "a\nb" }),
-                "argument title must be printable text",
-            ),
-            (
-                json!({ "title": "  " }),
-                "argument title must be printable text",
-            ),
+            (json!({ "title": "" }), "argument title must have 1 to 5 bytes"),
+            (json!({ "title": "abcdef" }), "argument title must have 1 to 5 bytes"),
+            (json!({ "title": "a\nb" }), "argument title must be printable text"),
+            (json!({ "title": "  " }), "argument title must be printable text"),
         ] {
             assert_eq!(message(text(&arguments(&given), "title", 5)), expected);
         }
@@ -150,9 +116,6 @@ mod tests {
     #[test]
     fn an_unknown_argument_is_named() {
         let refused = refuse_unknown(&arguments(&json!({ "a": 1, "b": 2 })), &["a"]);
-        assert_eq!(
-            message(refused),
-            "unknown argument \"b\"; the arguments are a"
-        );
+        assert_eq!(message(refused), "unknown argument \"b\"; the arguments are a");
     }
 }

@@ -112,19 +112,11 @@ fn read_arguments(given: &Map<String, Value>) -> Result<Arguments<'_>, CallError
     Ok(Arguments {
         operation_id: arguments::text(given, "operation_id", OPERATION_ID_BYTES_MAX)?,
         title: arguments::text(given, "title", TITLE_BYTES_MAX)?,
-        mode: arguments::choice(
-            given,
-            "mode",
-            &[("atomic", Mode::Atomic), ("partial", Mode::Partial)],
-        )?,
+        mode: arguments::choice(given, "mode", &[("atomic", Mode::Atomic), ("partial", Mode::Partial)])?,
     })
 }
 
-fn issue_state(
-    tools: &Tools,
-    call: &Call,
-    arguments: &Arguments<'_>,
-) -> Result<RequestState, CallError> {
+fn issue_state(tools: &Tools, call: &Call, arguments: &Arguments<'_>) -> Result<RequestState, CallError> {
     let now_s = tools.settings.clock.now_s()?;
     let limits = tools.settings.limits;
     Ok(RequestState {
@@ -141,8 +133,7 @@ fn issue_state(
 }
 
 fn arguments_digest(call: &Call) -> Result<String, CallError> {
-    digest(&Value::Object(call.arguments.clone()))
-        .map_err(|error| CallError::invalid(error.to_string()))
+    digest(&Value::Object(call.arguments.clone())).map_err(|error| CallError::invalid(error.to_string()))
 }
 
 fn ask(arguments: &Arguments<'_>, request_state: String) -> Answer {
@@ -160,11 +151,7 @@ fn ask(arguments: &Arguments<'_>, request_state: String) -> Answer {
     })
 }
 
-async fn continue_with(
-    tools: &Tools,
-    call: &Call,
-    arguments: &Arguments<'_>,
-) -> Result<Answer, CallError> {
+async fn continue_with(tools: &Tools, call: &Call, arguments: &Arguments<'_>) -> Result<Answer, CallError> {
     let settings = &tools.settings;
     let continuation = Continuation {
         principal: &settings.principal,
@@ -239,19 +226,11 @@ fn read_input(responses: Option<&Map<String, Value>>) -> Input<'_> {
             "input_invalid",
             "the body must have 1 to 65536 bytes; nothing was written",
         ),
-        None => Input::Refused(
-            "input_invalid",
-            "content.body must be a string; nothing was written",
-        ),
+        None => Input::Refused("input_invalid", "content.body must be a string; nothing was written"),
     }
 }
 
-fn fingerprint_of(
-    tools: &Tools,
-    call: &Call,
-    state: &RequestState,
-    body: &str,
-) -> Result<String, CallError> {
+fn fingerprint_of(tools: &Tools, call: &Call, state: &RequestState, body: &str) -> Result<String, CallError> {
     let settings = &tools.settings;
     let input_responses = if settings.defect == Some(Defect::UnboundInput) {
         Value::Null
@@ -266,8 +245,7 @@ fn fingerprint_of(
         continuation_state: state.to_value(),
         input_responses,
     };
-    fingerprint(&settings.fingerprint_key, &request)
-        .map_err(|error| CallError::invalid(error.to_string()))
+    fingerprint(&settings.fingerprint_key, &request).map_err(|error| CallError::invalid(error.to_string()))
 }
 
 fn with_replayed(mut result: Value, replayed: bool) -> Value {
@@ -317,16 +295,13 @@ fn fail(arguments: &Arguments<'_>, error: &LedgerError) -> Result<Answer, CallEr
             "effect_failed",
             "the effect failed and was rolled back; nothing was written, repeat the same call",
         )),
-        LedgerError::Clock(_)
-        | LedgerError::Sqlite(_)
-        | LedgerError::StoredResult(_)
-        | LedgerError::NoAnswer => Err(CallError::Internal(error.to_string())),
+        LedgerError::Clock(_) | LedgerError::Sqlite(_) | LedgerError::StoredResult(_) | LedgerError::NoAnswer => {
+            Err(CallError::Internal(error.to_string()))
+        }
     }
 }
 
 /// A refusal tells only what the caller said, never what the ledger holds.
 fn refused(arguments: &Arguments<'_>, reason: &str, message: &str) -> Answer {
-    Answer::Refused(
-        json!({ "operation_id": arguments.operation_id, "reason": reason, "message": message }),
-    )
+    Answer::Refused(json!({ "operation_id": arguments.operation_id, "reason": reason, "message": message }))
 }

@@ -69,11 +69,7 @@ fn output_schema() -> Value {
 pub(super) async fn call(tools: &Tools, call: &Call) -> Result<Answer, CallError> {
     arguments::refuse_unknown(&call.arguments, &["operation_id"])?;
     let operation_id = arguments::text(&call.arguments, "operation_id", OPERATION_ID_BYTES_MAX)?;
-    let observation = match tools
-        .ledger
-        .observe(operation_id.to_owned(), create_issue::NAME)
-        .await
-    {
+    let observation = match tools.ledger.observe(operation_id.to_owned(), create_issue::NAME).await {
         Ok(observation) => observation,
         Err(LedgerError::Busy) => {
             let message = "the ledger is busy; ask again";
@@ -84,11 +80,7 @@ pub(super) async fn call(tools: &Tools, call: &Call) -> Result<Answer, CallError
         Err(error) => return Err(CallError::Internal(error.to_string())),
     };
     let (state, effect_ids, result) = match observation.settled {
-        Some(settled) => (
-            state_name(settled.state),
-            vec![settled.issue_id],
-            settled.result,
-        ),
+        Some(settled) => (state_name(settled.state), vec![settled.issue_id], settled.result),
         None => ("unknown", Vec::new(), Value::Null),
     };
     Ok(Answer::Done(json!({

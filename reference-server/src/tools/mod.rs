@@ -134,10 +134,7 @@ impl From<crate::clock::ClockError> for CallError {
 impl Tools {
     /// What the tools say of themselves, in the order of the listing.
     pub fn descriptions() -> [Description; 2] {
-        [
-            create_issue::description(),
-            get_operation_status::description(),
-        ]
+        [create_issue::description(), get_operation_status::description()]
     }
 
     /// Calls the tool `name`.

@@ -31,16 +31,8 @@ fn a_state_that_is_missing_changed_or_foreign_is_refused() {
     let middle = changed.len() / 2;
     changed[middle] = if changed[middle] == b'A' { b'B' } else { b'A' };
     let changed = String::from_utf8(changed).unwrap();
-    assert_error(
-        &server.answer(&issue("op-1"), &changed, "alpha"),
-        -32602,
-        INVALID,
-    );
-    assert_error(
-        &server.answer(&issue("op-2"), &state, "alpha"),
-        -32602,
-        INVALID,
-    );
+    assert_error(&server.answer(&issue("op-1"), &changed, "alpha"), -32602, INVALID);
+    assert_error(&server.answer(&issue("op-2"), &state, "alpha"), -32602, INVALID);
     assert_eq!(bench.count("issues") + bench.count("operations"), 0);
     server.first_round(&issue("op-1"));
 }
@@ -73,10 +65,7 @@ fn changed_arguments_are_refused_before_and_after_the_write() {
         structured(&server.answer(&issue("op-1"), &state, "alpha"))["replayed"],
         false
     );
-    assert_refused(
-        &server.answer(&changed, &state, "alpha"),
-        "operation_conflict",
-    );
+    assert_refused(&server.answer(&changed, &state, "alpha"), "operation_conflict");
     assert_eq!(bench.column("SELECT title FROM issues"), ["Title"]);
 }
 
@@ -90,8 +79,7 @@ fn missing_input_is_asked_for_again_with_the_same_state() {
         assert_eq!(reply["result"]["resultType"], "input_required", "{reply}");
         assert_eq!(reply["result"]["requestState"], json!(state));
     }
-    let without =
-        json!({ "name": "create_issue", "arguments": issue("op-1"), "requestState": state });
+    let without = json!({ "name": "create_issue", "arguments": issue("op-1"), "requestState": state });
     let reply = server.request("tools/call", &without);
     assert_eq!(reply["result"]["resultType"], "input_required", "{reply}");
     assert_eq!(bench.count("issues") + bench.count("operations"), 0);
@@ -107,10 +95,7 @@ fn undeclared_responses_are_ignored_and_not_bound() {
     responses["body"]["_meta"] = json!({ "trace": 1 });
     let first = structured(&server.continuation(&issue("op-1"), &state, &responses));
     let repeat = structured(&server.answer(&issue("op-1"), &state, "alpha"));
-    assert_eq!(
-        (&first["replayed"], &repeat["replayed"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!((&first["replayed"], &repeat["replayed"]), (&json!(false), &json!(true)));
     assert_eq!(bench.count("issues"), 1);
 }
 
@@ -122,10 +107,7 @@ fn input_that_is_not_given_writes_nothing_and_is_told_apart() {
     let rows = [
         (json!({ "action": "decline" }), "input_declined"),
         (json!({ "action": "cancel" }), "input_cancelled"),
-        (
-            json!({ "action": "accept", "content": { "body": 7 } }),
-            "input_invalid",
-        ),
+        (json!({ "action": "accept", "content": { "body": 7 } }), "input_invalid"),
         (
             json!({ "action": "accept", "content": { "body": "" } }),
             "input_invalid",
@@ -134,10 +116,7 @@ fn input_that_is_not_given_writes_nothing_and_is_told_apart() {
             json!({ "action": "accept", "content": { "body": "x".repeat(65_537) } }),
             "input_invalid",
         ),
-        (
-            json!({ "action": "accept", "content": [] }),
-            "input_invalid",
-        ),
+        (json!({ "action": "accept", "content": [] }), "input_invalid"),
         (json!({ "action": "accept" }), "input_invalid"),
         (json!({ "action": "later" }), "input_invalid"),
         (json!("alpha"), "input_invalid"),
@@ -160,16 +139,9 @@ fn another_principal_neither_continues_nor_takes_over_nor_sees() {
     let (state, _) = alice.write(&issue("op-1"), "alpha");
     alice.close();
     let mut bob = bench.start_with("GUARD_PRINCIPAL", "bob");
-    assert_error(
-        &bob.answer(&issue("op-1"), &state, "alpha"),
-        -32602,
-        INVALID,
-    );
+    assert_error(&bob.answer(&issue("op-1"), &state, "alpha"), -32602, INVALID);
     let own = bob.first_round(&issue("op-1"));
-    assert_refused(
-        &bob.answer(&issue("op-1"), &own, "alpha"),
-        "operation_conflict",
-    );
+    assert_refused(&bob.answer(&issue("op-1"), &own, "alpha"), "operation_conflict");
     let (known, mut unknown) = (bob.status("op-1"), bob.status("op-2"));
     unknown["operation_id"] = json!("op-1");
     assert_eq!(known, unknown);
@@ -183,10 +155,7 @@ fn a_rotated_fingerprint_key_conflicts_and_status_still_settles() {
     let (state, result) = before.write(&issue("op-1"), "alpha");
     before.close();
     let mut after = bench.start_with("GUARD_FINGERPRINT_KEY", &"bb".repeat(32));
-    assert_refused(
-        &after.answer(&issue("op-1"), &state, "alpha"),
-        "operation_conflict",
-    );
+    assert_refused(&after.answer(&issue("op-1"), &state, "alpha"), "operation_conflict");
     assert_eq!(after.status("op-1")["result"]["receipt"], result["receipt"]);
     assert_eq!(bench.count("issues"), 1);
 }

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Bench, Server, accept, assert_error, assert_refused, continuation, issue, structured,
-};
+use crate::support::{Bench, Server, accept, assert_error, assert_refused, continuation, issue, structured};
 
 /// Sends the continuation and waits for the failpoint's exit.
 fn die(mut server: Server, write: &Value, code: i32) -> String {
@@ -22,21 +20,12 @@ fn die(mut server: Server, write: &Value, code: i32) -> String {
 fn a_death_before_the_commit_leaves_nothing_and_the_repeat_writes_once() {
     for (failpoint, code) in [("after-ledger-insert", 71), ("after-effect-insert", 72)] {
         let bench = Bench::new();
-        let state = die(
-            bench.start_with("GUARD_FAILPOINT", failpoint),
-            &issue("op-1"),
-            code,
-        );
-        assert_eq!(
-            bench.count("issues") + bench.count("operations"),
-            0,
-            "{failpoint}"
-        );
+        let state = die(bench.start_with("GUARD_FAILPOINT", failpoint), &issue("op-1"), code);
+        assert_eq!(bench.count("issues") + bench.count("operations"), 0, "{failpoint}");
         let mut second = bench.start();
         assert_eq!(second.status("op-1")["state"], "unknown", "{failpoint}");
-        let replayed = [(); 2].map(|()| {
-            structured(&second.answer(&issue("op-1"), &state, "alpha"))["replayed"].clone()
-        });
+        let replayed =
+            [(); 2].map(|()| structured(&second.answer(&issue("op-1"), &state, "alpha"))["replayed"].clone());
         assert_eq!(replayed, [json!(false), json!(true)], "{failpoint}");
         assert_eq!(bench.count("issues"), 1, "{failpoint}");
     }
@@ -45,10 +34,7 @@ fn a_death_before_the_commit_leaves_nothing_and_the_repeat_writes_once() {
 #[test]
 fn a_death_after_the_commit_leaves_the_effect_and_the_repeat_is_a_replay() {
     let bench = Bench::new();
-    let server = bench
-        .launch()
-        .flag("--failpoint", "after-first-commit")
-        .start();
+    let server = bench.launch().flag("--failpoint", "after-first-commit").start();
     let state = die(server, &issue("op-1"), 73);
     let mut second = bench.start();
     assert_eq!(second.status("op-1")["state"], "applied");
@@ -63,25 +49,15 @@ fn a_death_after_the_commit_leaves_the_effect_and_the_repeat_is_a_replay() {
 fn a_death_between_the_steps_leaves_the_operation_in_progress_and_unknown() {
     let bench = Bench::new();
     let write = json!({ "operation_id": "op-1", "title": "Title", "mode": "partial" });
-    let state = die(
-        bench.start_with("GUARD_FAILPOINT", "after-first-commit"),
-        &write,
-        73,
-    );
+    let state = die(bench.start_with("GUARD_FAILPOINT", "after-first-commit"), &write, 73);
     let mut second = bench.start();
     let status = second.status("op-1");
     assert_eq!(
         (&status["state"], &status["authoritative"]),
         (&json!("unknown"), &json!(false))
     );
-    assert_refused(
-        &second.answer(&write, &state, "alpha"),
-        "operation_in_progress",
-    );
-    assert_eq!(
-        bench.column("SELECT state FROM operations"),
-        ["in_progress"]
-    );
+    assert_refused(&second.answer(&write, &state, "alpha"), "operation_in_progress");
+    assert_eq!(bench.column("SELECT state FROM operations"), ["in_progress"]);
     assert_eq!(
         bench.column("SELECT step || ' ' || outcome FROM step_log"),
         ["watcher attempted"]
@@ -110,13 +86,9 @@ fn a_failed_effect_is_rolled_back_and_the_same_call_works_later() {
     let bench = Bench::new();
     let mut server = bench.start_with("GUARD_FAILPOINT", "fail-after-effect-insert");
     let state = server.first_round(&issue("op-1"));
-    assert_refused(
-        &server.answer(&issue("op-1"), &state, "alpha"),
-        "effect_failed",
-    );
+    assert_refused(&server.answer(&issue("op-1"), &state, "alpha"), "effect_failed");
     assert_eq!(bench.count("issues") + bench.count("operations"), 0);
-    let replayed = [(); 2]
-        .map(|()| structured(&server.answer(&issue("op-1"), &state, "alpha"))["replayed"].clone());
+    let replayed = [(); 2].map(|()| structured(&server.answer(&issue("op-1"), &state, "alpha"))["replayed"].clone());
     assert_eq!(replayed, [json!(false), json!(true)]);
     assert_eq!(bench.count("issues"), 1);
 }
@@ -129,16 +101,8 @@ fn a_panic_is_answered_rolled_back_and_survived() {
         let state = before.first_round(&issue("op-1"));
         before.close();
         let mut server = bench.start_with("GUARD_FAILPOINT", failpoint);
-        assert_error(
-            &server.answer(&issue("op-1"), &state, "alpha"),
-            -32603,
-            None,
-        );
-        assert_eq!(
-            bench.count("issues") + bench.count("operations"),
-            0,
-            "{failpoint}"
-        );
+        assert_error(&server.answer(&issue("op-1"), &state, "alpha"), -32603, None);
+        assert_eq!(bench.count("issues") + bench.count("operations"), 0, "{failpoint}");
         assert_eq!(server.status("op-1")["state"], "unknown", "{failpoint}");
         let again = structured(&server.answer(&issue("op-1"), &state, "alpha"));
         assert_eq!(again["replayed"], false, "{failpoint}");

@@ -38,16 +38,9 @@ fn after_retention_the_identity_stays_taken() {
         "operation_retention_expired",
     );
     let fresh = server.first_round(&issue("op-1"));
-    assert_refused(
-        &server.answer(&issue("op-1"), &fresh, "alpha"),
-        "operation_conflict",
-    );
+    assert_refused(&server.answer(&issue("op-1"), &fresh, "alpha"), "operation_conflict");
     bench.set_clock(T0 + 660);
-    assert_error(
-        &server.answer(&issue("op-1"), &state, "alpha"),
-        -32602,
-        EXPIRED,
-    );
+    assert_error(&server.answer(&issue("op-1"), &state, "alpha"), -32602, EXPIRED);
     assert_eq!((bench.count("issues"), bench.count("operations")), (1, 1));
 }
 
@@ -62,11 +55,7 @@ fn a_first_use_that_comes_too_late_writes_nothing() {
         "operation_authority_expired",
     );
     bench.set_clock(T0 + 600);
-    assert_error(
-        &server.answer(&issue("op-1"), &state, "alpha"),
-        -32602,
-        EXPIRED,
-    );
+    assert_error(&server.answer(&issue("op-1"), &state, "alpha"), -32602, EXPIRED);
     assert_eq!(bench.count("issues") + bench.count("operations"), 0);
 }
 
@@ -93,15 +82,8 @@ fn a_clock_that_vanishes_is_an_error_and_not_a_guess() {
     let state = server.first_round(&issue("op-1"));
     fs::remove_file(bench.clock()).unwrap();
     assert_error(&server.call("create_issue", &issue("op-2")), -32603, None);
-    assert_error(
-        &server.answer(&issue("op-1"), &state, "alpha"),
-        -32603,
-        None,
-    );
-    let status = server.call(
-        "get_operation_status",
-        &serde_json::json!({ "operation_id": "op-1" }),
-    );
+    assert_error(&server.answer(&issue("op-1"), &state, "alpha"), -32603, None);
+    let status = server.call("get_operation_status", &serde_json::json!({ "operation_id": "op-1" }));
     assert_error(&status, -32603, None);
     bench.set_clock(T0);
     assert_eq!(bench.count("issues") + bench.count("operations"), 0);
@@ -114,9 +96,6 @@ fn a_clock_that_vanishes_is_an_error_and_not_a_guess() {
 #[test]
 fn a_fixed_clock_needs_no_file() {
     let bench = Bench::new();
-    let mut server = bench
-        .launch()
-        .env("GUARD_CLOCK", "fixed:1790035260")
-        .start();
+    let mut server = bench.launch().env("GUARD_CLOCK", "fixed:1790035260").start();
     assert_eq!(server.status("op-1")["observed_at"], "2026-09-22T00:01:00Z");
 }

@@ -24,10 +24,7 @@ fn memory_ledger_replays_until_it_is_restarted() {
     let (state, first) = server.write(&issue("op-1"), "alpha");
     let repeat = structured(&server.answer(&issue("op-1"), &state, "alpha"));
     assert_eq!(stored(&repeat), stored(&first));
-    assert_refused(
-        &server.answer(&issue("op-1"), &state, "beta"),
-        "operation_conflict",
-    );
+    assert_refused(&server.answer(&issue("op-1"), &state, "beta"), "operation_conflict");
     assert_eq!(server.status("op-1")["state"], "applied");
     assert_eq!(bench.count("issues"), 1);
     server.kill();
@@ -48,10 +45,7 @@ fn same_reply_two_effects_is_seen_in_the_store_only() {
     let repeat = structured(&server.answer(&issue("op-1"), &state, "alpha"));
     assert_eq!(repeat["replayed"], true);
     assert_eq!(stored(&repeat), stored(&first));
-    assert_eq!(
-        server.status("op-1")["effect_ids"],
-        json!([first["issue_id"]])
-    );
+    assert_eq!(server.status("op-1")["effect_ids"], json!([first["issue_id"]]));
     assert_eq!((bench.count("issues"), bench.count("operations")), (2, 1));
 }
 
@@ -96,9 +90,6 @@ fn unbound_input_replays_the_first_result_to_other_input_and_nothing_else() {
     assert_eq!(changed["replayed"], true);
     assert_eq!(stored(&changed), stored(&first));
     let fresh = server.first_round(&issue("op-1"));
-    assert_refused(
-        &server.answer(&issue("op-1"), &fresh, "alpha"),
-        "operation_conflict",
-    );
+    assert_refused(&server.answer(&issue("op-1"), &fresh, "alpha"), "operation_conflict");
     assert_eq!(bench.column("SELECT body FROM issues"), ["alpha"]);
 }

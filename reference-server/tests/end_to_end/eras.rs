@@ -47,28 +47,12 @@ fn the_tools_describe_themselves_honestly() {
     let facts = |index: usize| {
         let tool = &listed[index];
         let hint = |name: &str| tool["annotations"][name].clone();
-        let hints = [
-            "readOnlyHint",
-            "destructiveHint",
-            "idempotentHint",
-            "openWorldHint",
-        ]
-        .map(hint);
-        (
-            tool["name"].clone(),
-            hints,
-            tool["outputSchema"]["type"].clone(),
-        )
+        let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(hint);
+        (tool["name"].clone(), hints, tool["outputSchema"]["type"].clone())
     };
     let hints = |read_only: bool| [read_only, false, true, false].map(Value::from);
-    assert_eq!(
-        facts(0),
-        (json!("create_issue"), hints(false), json!("object"))
-    );
-    assert_eq!(
-        facts(1),
-        (json!("get_operation_status"), hints(true), json!("object"))
-    );
+    assert_eq!(facts(0), (json!("create_issue"), hints(false), json!("object")));
+    assert_eq!(facts(1), (json!("get_operation_status"), hints(true), json!("object")));
     assert_eq!(listed.as_array().unwrap().len(), 2);
 }
 
@@ -98,10 +82,7 @@ fn a_client_that_shows_no_forms_is_not_asked() {
         json!({ "elicitation": { "form": {}, "url": {} } }),
     ] {
         let id = server.begin("tools/call", &first, &capabilities);
-        assert_eq!(
-            server.reply_to(id)["result"]["resultType"],
-            "input_required"
-        );
+        assert_eq!(server.reply_to(id)["result"]["resultType"], "input_required");
     }
 }
 
@@ -123,12 +104,8 @@ fn an_older_era_reads_status_and_cannot_write() {
             assert_error(&refused, -32602, Some("continuation_unsupported"));
         }
         assert_eq!(bench.count("issues") + bench.count("operations"), 0);
-        let ask =
-            json!({ "name": "get_operation_status", "arguments": { "operation_id": "op-1" } });
-        assert_eq!(
-            structured(&plain(&mut server, "tools/call", &ask))["state"],
-            "unknown"
-        );
+        let ask = json!({ "name": "get_operation_status", "arguments": { "operation_id": "op-1" } });
+        assert_eq!(structured(&plain(&mut server, "tools/call", &ask))["state"], "unknown");
         assert!(server.close().success());
     }
 }
@@ -159,11 +136,7 @@ fn malformed_parameters_of_a_known_method_are_invalid_params() {
         None,
     );
     assert_error(&server.request("tools/caII", &json!({})), -32601, None);
-    assert_error(
-        &server.request("prompts/get", &json!({ "name": 7 })),
-        -32601,
-        None,
-    );
+    assert_error(&server.request("prompts/get", &json!({ "name": 7 })), -32601, None);
 }
 
 #[test]
@@ -188,11 +161,7 @@ fn wrong_arguments_are_named() {
             json!({ "operation_id": "x".repeat(201), "title": "t" }),
             "operation_id",
         ),
-        (
-            "create_issue",
-            json!({ "operation_id": "op-1", "title": 7 }),
-            "title",
-        ),
+        ("create_issue", json!({ "operation_id": "op-1", "title": 7 }), "title"),
         (
             "create_issue",
             json!({ "operation_id": "op-1", "title": "t", "mode": "maybe" }),
@@ -214,10 +183,7 @@ fn wrong_arguments_are_named() {
     for (tool, arguments, named) in rows {
         let reply = server.call(tool, &arguments);
         assert_error(&reply, -32602, None);
-        assert!(
-            reply["error"]["message"].as_str().unwrap().contains(named),
-            "{reply}"
-        );
+        assert!(reply["error"]["message"].as_str().unwrap().contains(named), "{reply}");
     }
     assert_eq!(bench.count("operations"), 0);
 }

@@ -15,10 +15,7 @@ fn the_end_of_stdin_is_a_clean_end_early_and_late() {
     server.write(&issue("op-1"), "alpha");
     assert_eq!(server.close().code(), Some(0));
     let output = bench.launch().output();
-    assert_eq!(
-        (output.status.code(), output.stderr.as_slice()),
-        (Some(0), &b""[..])
-    );
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
 #[test]
@@ -58,10 +55,7 @@ fn a_first_message_that_is_no_request_is_one_line_and_a_failure() {
     let (status, complaint) = server.ended_with_complaint();
     assert_eq!(status.code(), Some(1));
     assert_eq!(complaint.matches('\n').count(), 1, "{complaint}");
-    assert!(
-        complaint.contains("the first message is no request"),
-        "{complaint}"
-    );
+    assert!(complaint.contains("the first message is no request"), "{complaint}");
 }
 
 #[test]

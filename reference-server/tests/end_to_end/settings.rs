@@ -39,10 +39,7 @@ fn a_wrong_place_or_name_is_one_line_and_no_store_is_made() {
             |launch| launch.without("GUARD_DATABASE"),
             &["GUARD_DATABASE", "missing"],
         ),
-        (
-            |launch| launch.env("GUARD_DATABASE", ""),
-            &["GUARD_DATABASE", "empty"],
-        ),
+        (|launch| launch.env("GUARD_DATABASE", ""), &["GUARD_DATABASE", "empty"]),
         (
             |launch| launch.env("GUARD_DATABASE", ":memory:"),
             &["GUARD_DATABASE", ":memory:"],
@@ -67,10 +64,7 @@ fn a_wrong_place_or_name_is_one_line_and_no_store_is_made() {
             |launch| launch.env("GUARD_PRINCIPAL", "a\nb"),
             &["GUARD_PRINCIPAL", "printable"],
         ),
-        (
-            |launch| launch.without("GUARD_BACKEND"),
-            &["GUARD_BACKEND", "missing"],
-        ),
+        (|launch| launch.without("GUARD_BACKEND"), &["GUARD_BACKEND", "missing"]),
         (
             |launch| launch.env("GUARD_BACKEND", " x"),
             &["GUARD_BACKEND", "white space"],
@@ -81,10 +75,7 @@ fn a_wrong_place_or_name_is_one_line_and_no_store_is_made() {
 #[test]
 fn a_wrong_clock_or_key_is_one_line_and_no_store_is_made() {
     assert_each_is_refused(&[
-        (
-            |launch| launch.env("GUARD_CLOCK", ""),
-            &["GUARD_CLOCK", "empty"],
-        ),
+        (|launch| launch.env("GUARD_CLOCK", ""), &["GUARD_CLOCK", "empty"]),
         (
             |launch| launch.env("GUARD_CLOCK", "soon"),
             &["GUARD_CLOCK", "soon", "fixed:"],
@@ -135,10 +126,7 @@ fn a_wrong_limit_or_choice_is_one_line_and_no_store_is_made() {
             |launch| launch.env("GUARD_FAILPOINT", "after-lunch"),
             &["GUARD_FAILPOINT", "after-ledger-insert"],
         ),
-        (
-            |launch| launch.env("GUARD_DEFECT", ""),
-            &["GUARD_DEFECT", "empty"],
-        ),
+        (|launch| launch.env("GUARD_DEFECT", ""), &["GUARD_DEFECT", "empty"]),
         (
             |launch| launch.flag("--defect", "perfect"),
             &["GUARD_DEFECT", "perfect", "no-ledger"],
@@ -178,10 +166,7 @@ fn a_store_with_a_newer_schema_is_refused() {
     bench.start().close();
     bench
         .connection()
-        .execute(
-            "UPDATE meta SET value = '2' WHERE key = 'schema_version'",
-            [],
-        )
+        .execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'", [])
         .unwrap();
     let before = fs::read(bench.store()).unwrap();
     assert_complaint(
@@ -200,10 +185,7 @@ fn a_file_of_something_else_is_refused_and_left_as_it_is() {
     )
     .unwrap();
     let before = fs::read(bench.store()).unwrap();
-    assert_complaint(
-        &bench.launch().output(),
-        &["GUARD_DATABASE", "not a database"],
-    );
+    assert_complaint(&bench.launch().output(), &["GUARD_DATABASE", "not a database"]);
     assert_eq!(fs::read(bench.store()).unwrap(), before);
 
     let bench = Bench::new();
@@ -230,10 +212,7 @@ fn a_refused_store_keeps_its_write_ahead_log() {
     let before = (fs::read(bench.store()).unwrap(), fs::read(&log).unwrap());
     let output = bench.launch().env("GUARD_BACKEND", "sqlite:other").output();
     assert_complaint(&output, &["sqlite:test"]);
-    assert_eq!(
-        (fs::read(bench.store()).unwrap(), fs::read(&log).unwrap()),
-        before
-    );
+    assert_eq!((fs::read(bench.store()).unwrap(), fs::read(&log).unwrap()), before);
 }
 
 #[test]
@@ -249,12 +228,7 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reference-server"));
         command.args(arguments).env_clear().output().unwrap()
     };
-    for wrong in [
-        &["serve", "--unknown"][..],
-        &["swerve"],
-        &[],
-        &["serve", "--database"],
-    ] {
+    for wrong in [&["serve", "--unknown"][..], &["swerve"], &[], &["serve", "--database"]] {
         assert_eq!(run(wrong).status.code(), Some(2), "{wrong:?}");
     }
     let help = run(&["serve", "--help"]);

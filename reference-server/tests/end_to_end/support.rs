@@ -87,9 +87,7 @@ impl Bench {
 
     pub(crate) fn count(&self, table: &str) -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
-        self.connection()
-            .query_row(&sql, [], |row| row.get(0))
-            .unwrap()
+        self.connection().query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 
     /// The first column of every row, as text.
@@ -176,18 +174,11 @@ impl Server {
     pub(crate) fn send(&mut self, message: &Value) {
         let mut line = message.to_string();
         line.push('\n');
-        self.stdin
-            .as_mut()
-            .unwrap()
-            .write_all(line.as_bytes())
-            .unwrap();
+        self.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
     }
 
     pub(crate) fn receive(&mut self) -> Value {
-        let line = self
-            .lines
-            .recv_timeout(REPLY_BOUND)
-            .expect("a reply within the bound");
+        let line = self.lines.recv_timeout(REPLY_BOUND).expect("a reply within the bound");
         serde_json::from_str(&line).unwrap()
     }
 
@@ -223,10 +214,7 @@ impl Server {
     }
 
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        self.request(
-            "tools/call",
-            &json!({ "name": tool, "arguments": arguments }),
-        )
+        self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }
 
     /// The first round of `write`: gives the issued state.
@@ -255,10 +243,7 @@ impl Server {
     }
 
     pub(crate) fn status(&mut self, operation_id: &str) -> Value {
-        let reply = self.call(
-            "get_operation_status",
-            &json!({ "operation_id": operation_id }),
-        );
+        let reply = self.call("get_operation_status", &json!({ "operation_id": operation_id }));
         assert_eq!(reply["result"]["isError"], false, "{reply}");
         structured(&reply)
     }
@@ -266,10 +251,7 @@ impl Server {
     /// Sends a signal by its name, as in `TERM`.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        let sent = Command::new("kill")
-            .args([format!("-{name}"), pid])
-            .status()
-            .unwrap();
+        let sent = Command::new("kill").args([format!("-{name}"), pid]).status().unwrap();
         assert!(sent.success());
     }
 

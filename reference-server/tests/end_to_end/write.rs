@@ -12,10 +12,7 @@ fn the_first_round_asks_for_a_body_and_stores_nothing() {
     let asked = &reply["result"]["inputRequests"]["body"];
     assert_eq!(asked["method"], "elicitation/create", "{reply}");
     assert_eq!(asked["params"]["mode"], "form");
-    assert_eq!(
-        asked["params"]["requestedSchema"]["required"],
-        json!(["body"])
-    );
+    assert_eq!(asked["params"]["requestedSchema"]["required"], json!(["body"]));
     assert_eq!(bench.count("operations") + bench.count("issues"), 0);
     assert!(server.close().success());
     assert_eq!(bench.count("operations") + bench.count("issues"), 0);
@@ -32,10 +29,7 @@ fn a_write_is_done_once_and_its_repeat_gets_the_stored_result() {
     let repeat = structured(&server.answer(&issue("op-1"), &state, "alpha"));
     assert_eq!(repeat["replayed"], true);
     assert_eq!(stored(&repeat), stored(&first));
-    assert_eq!(
-        bench.column("SELECT title || '/' || body FROM issues"),
-        ["Title/alpha"]
-    );
+    assert_eq!(bench.column("SELECT title || '/' || body FROM issues"), ["Title/alpha"]);
     assert_eq!(bench.column("SELECT state FROM operations"), ["applied"]);
 }
 
@@ -86,10 +80,7 @@ fn starting_over_under_the_same_identity_is_a_conflict() {
     let mut server = bench.start();
     server.write(&issue("op-1"), "alpha");
     let state = server.first_round(&issue("op-1"));
-    assert_refused(
-        &server.answer(&issue("op-1"), &state, "alpha"),
-        "operation_conflict",
-    );
+    assert_refused(&server.answer(&issue("op-1"), &state, "alpha"), "operation_conflict");
     assert_eq!(bench.count("issues"), 1);
 }
 
@@ -98,10 +89,7 @@ fn changed_input_is_a_conflict_that_discloses_nothing() {
     let bench = Bench::new();
     let mut server = bench.start();
     let (state, _) = server.write(&issue("op-1"), "alpha");
-    assert_refused(
-        &server.answer(&issue("op-1"), &state, "beta"),
-        "operation_conflict",
-    );
+    assert_refused(&server.answer(&issue("op-1"), &state, "beta"), "operation_conflict");
     assert_eq!(bench.column("SELECT body FROM issues"), ["alpha"]);
 }
 
@@ -153,10 +141,7 @@ fn two_servers_with_the_same_first_use_write_once() {
         other.begin("tools/call", &params, &forms),
     );
     lock.execute_batch("ROLLBACK").unwrap();
-    let results = [
-        structured(&one.reply_to(id_one)),
-        structured(&other.reply_to(id_other)),
-    ];
+    let results = [structured(&one.reply_to(id_one)), structured(&other.reply_to(id_other))];
     assert_eq!(stored(&results[0]), stored(&results[1]));
     assert_ne!(results[0]["replayed"], results[1]["replayed"]);
     assert_eq!((bench.count("issues"), bench.count("operations")), (1, 1));
@@ -179,15 +164,11 @@ fn a_locked_ledger_is_an_honest_refusal_and_the_same_call_works_later() {
     let mut server = bench.start_with("GUARD_BUSY_TIMEOUT_MS", "1");
     let state = server.first_round(&issue("op-1"));
     let lock = bench.lock();
-    assert_refused(
-        &server.answer(&issue("op-1"), &state, "alpha"),
-        "ledger_busy",
-    );
+    assert_refused(&server.answer(&issue("op-1"), &state, "alpha"), "ledger_busy");
     assert_eq!(server.status("op-1")["state"], "unknown");
     lock.execute_batch("ROLLBACK").unwrap();
     assert_eq!(bench.count("issues") + bench.count("operations"), 0);
-    let replayed = [(); 2]
-        .map(|()| structured(&server.answer(&issue("op-1"), &state, "alpha"))["replayed"].clone());
+    let replayed = [(); 2].map(|()| structured(&server.answer(&issue("op-1"), &state, "alpha"))["replayed"].clone());
     assert_eq!(replayed, [json!(false), json!(true)]);
     assert_eq!(bench.count("issues"), 1);
 }

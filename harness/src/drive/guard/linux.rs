@@ -60,9 +60,7 @@ impl fmt::Debug for Run {
 
 pub(super) fn enter() -> Result<Role, GuardError> {
     match claim() {
-        Some((guard, scratch)) => {
-            start_run(guard, scratch).map(|inner| Role::Run(super::Run { inner }))
-        }
+        Some((guard, scratch)) => start_run(guard, scratch).map(|inner| Role::Run(super::Run { inner })),
         None => stand_guard().map(Role::Guard),
     }
 }
@@ -80,15 +78,11 @@ pub(super) fn ignores_hang_up() -> bool {
 fn stand_guard() -> Result<Ended, GuardError> {
     tree::become_subreaper().map_err(GuardError::at("become a subreaper"))?;
     // Children that this process was given by `exec` belong to someone else.
-    let inherited = procfs::children(raw(getpid()))
-        .into_iter()
-        .filter_map(procfs::stat);
+    let inherited = procfs::children(raw(getpid())).into_iter().filter_map(procfs::stat);
     let inherited: BTreeMap<Pid, u64> = inherited.map(|stat| (stat.pid, stat.start)).collect();
     let folder = tempfile::Builder::new().prefix("harness-").tempdir();
     let folder = folder.map_err(GuardError::at("make a scratch folder"))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(GuardError::at("start the runtime that waits"))?;
     let exit = runtime.block_on(watch_over(folder.path()))?;
     let survivors = kill::kill_blocking(&mut Tree::of_everything(inherited), KILL_TIME_MAX);
@@ -146,27 +140,18 @@ fn spawn_run(scratch: &Path) -> Result<Child, GuardError> {
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .process_group(0);
+    command.args(arguments).stdin(Stdio::null()).process_group(0);
     command
         .env(GUARD_VARIABLE, raw(getpid()).to_string())
         .env(SCRATCH_VARIABLE, scratch);
-    command
-        .spawn()
-        .map_err(GuardError::at("start this executable again"))
+    command.spawn().map_err(GuardError::at("start this executable again"))
 }
 
 // The run.
 
 /// The guard's pid and the scratch folder, if this process is the run.
 fn claim() -> Option<(Pid, PathBuf)> {
-    let guard: Pid = env::var(GUARD_VARIABLE)
-        .ok()?
-        .parse()
-        .ok()
-        .filter(|pid| *pid > 0)?;
+    let guard: Pid = env::var(GUARD_VARIABLE).ok()?.parse().ok().filter(|pid| *pid > 0)?;
     let scratch = PathBuf::from(env::var_os(SCRATCH_VARIABLE)?);
     fs::File::create_new(scratch.join(CLAIM_FILE)).ok()?;
     Some((guard, scratch))
@@ -177,8 +162,7 @@ fn start_run(guard: Pid, scratch: PathBuf) -> Result<Run, GuardError> {
     // this; children do not, `Command` gives them an empty mask.
     let mut mask = SigSet::empty();
     mask.add(MaskedSignal::SIGTTOU);
-    mask.thread_block()
-        .map_err(GuardError::at("block SIGTTOU"))?;
+    mask.thread_block().map_err(GuardError::at("block SIGTTOU"))?;
     tree::become_subreaper().map_err(GuardError::at("become a subreaper"))?;
     let hook = Arc::new(Mutex::new(None));
     let pidfd = pidfd_open(typed(guard), PidfdFlags::empty()).ok();
@@ -202,9 +186,7 @@ fn start_run(guard: Pid, scratch: PathBuf) -> Result<Run, GuardError> {
 fn wait_for_death(pidfd: &OwnedFd) {
     loop {
         match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], None) {
-            Ok(0)
-            | Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN | rustix::io::Errno::NOMEM) => {
-            }
+            Ok(0) | Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN | rustix::io::Errno::NOMEM) => {}
             Ok(1..) | Err(_) => return,
         }
     }

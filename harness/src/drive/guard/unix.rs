@@ -4,9 +4,8 @@ use std::path::Path;
 
 use super::{GuardError, Role};
 
-pub(super) const NOTE: Option<&str> = Some(
-    "this system has no guard: servers are ended by their process group, and a killed harness may leave some",
-);
+pub(super) const NOTE: Option<&str> =
+    Some("this system has no guard: servers are ended by their process group, and a killed harness may leave some");
 
 #[derive(Debug)]
 pub(super) struct Run {
@@ -19,9 +18,7 @@ pub(super) fn enter() -> Result<Role, GuardError> {
         step: "make a scratch folder",
         source,
     })?;
-    Ok(Role::Run(super::Run {
-        inner: Run { scratch },
-    }))
+    Ok(Role::Run(super::Run { inner: Run { scratch } }))
 }
 
 pub(super) fn ignores_hang_up() -> bool {

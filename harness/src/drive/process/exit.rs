@@ -71,10 +71,8 @@ impl ExitWatch {
         reason = "its successor is unsafe; an `OwnedFd` keeps the promise that one asks for"
     )]
     pub(crate) fn new(pid: Pid) -> Self {
-        let pidfd =
-            rustix::process::pidfd_open(typed(pid), rustix::process::PidfdFlags::empty()).ok();
-        let watch =
-            |fd| tokio::io::unix::AsyncFd::with_interest(fd, tokio::io::Interest::READABLE).ok();
+        let pidfd = rustix::process::pidfd_open(typed(pid), rustix::process::PidfdFlags::empty()).ok();
+        let watch = |fd| tokio::io::unix::AsyncFd::with_interest(fd, tokio::io::Interest::READABLE).ok();
         Self {
             pid,
             pidfd: pidfd.and_then(watch),

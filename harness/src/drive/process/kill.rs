@@ -91,11 +91,7 @@ mod tests {
     use super::*;
 
     fn round(fresh: usize, live: usize, unsure: usize) -> Round {
-        Round {
-            fresh,
-            live,
-            unsure,
-        }
+        Round { fresh, live, unsure }
     }
 
     #[test]

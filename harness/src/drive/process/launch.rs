@@ -113,12 +113,7 @@ impl Launch {
     /// Starts a server in a process group of its own. Must be called within a runtime that has io and time.
     ///
     /// `stamp` tells the time at which a frame was read. Dropping the result kills the whole tree.
-    pub fn start(
-        self,
-        spec: &LaunchSpec,
-        limits: StdioLimits,
-        stamp: StampFn,
-    ) -> Result<Launched, LaunchError> {
+    pub fn start(self, spec: &LaunchSpec, limits: StdioLimits, stamp: StampFn) -> Result<Launched, LaunchError> {
         let program = spec.program.to_string_lossy().into_owned();
         if !spec.cwd.is_dir() {
             return Err(LaunchError::WorkingDirectory {
@@ -133,12 +128,11 @@ impl Launch {
         tree::become_subreaper().map_err(failed)?;
         // Started with SIGCHLD ignored, as some parents do, we could see no child end. A handler undoes that.
         let _ = signal(SignalKind::child()).map_err(failed)?;
-        let stderr_file =
-            File::create_new(&spec.stderr_file).map_err(|source| LaunchError::StderrFile {
-                program: program.clone(),
-                path: spec.stderr_file.clone(),
-                source,
-            })?;
+        let stderr_file = File::create_new(&spec.stderr_file).map_err(|source| LaunchError::StderrFile {
+            program: program.clone(),
+            path: spec.stderr_file.clone(),
+            source,
+        })?;
         let token = uuid::Uuid::new_v4().simple().to_string();
         let mut child = match self {
             Self::Plain => spawn_registered(spec, &token, &program)?,
@@ -150,11 +144,7 @@ impl Launch {
             unreachable!("all three were asked for as pipes");
         };
         let stderr = ChildStderr::from_std(stderr).map_err(failed)?;
-        process.drain_stderr(StderrDrain::start(
-            stderr,
-            stderr_file,
-            spec.stderr_bytes_max,
-        ));
+        process.drain_stderr(StderrDrain::start(stderr, stderr_file, spec.stderr_bytes_max));
         let stdin = ChildStdin::from_std(stdin).map_err(failed)?;
         let stdout = ChildStdout::from_std(stdout).map_err(failed)?;
         let transport = Transport::Stdio(StdioTransport::start(stdin, stdout, limits, stamp));

@@ -103,20 +103,11 @@ pub(crate) struct Unreadable;
 pub(crate) fn environment_value(pid: Pid, name: &str) -> Result<Option<String>, Unreadable> {
     let file = fs::File::open(format!("/proc/{pid}/environ")).map_err(|_| Unreadable)?;
     let mut environment = Vec::new();
-    let read = file
-        .take(ENVIRONMENT_BYTES_MAX)
-        .read_to_end(&mut environment);
+    let read = file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment);
     if read.is_err() || environment.is_empty() {
         return Err(Unreadable);
     }
-    let value_of = |entry: &[u8]| {
-        Some(
-            entry
-                .strip_prefix(name.as_bytes())?
-                .strip_prefix(b"=")?
-                .to_vec(),
-        )
-    };
+    let value_of = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
     let value = environment.split(|byte| *byte == 0).find_map(value_of);
     Ok(value.and_then(|value| String::from_utf8(value).ok()))
 }

@@ -102,10 +102,7 @@ impl Registry {
         }
         claimant.groups.contains(&orphan.group)
             || claimant.groups.contains(&orphan.session)
-            || self
-                .servers
-                .iter()
-                .all(|server| server.token == claimant.token)
+            || self.servers.iter().all(|server| server.token == claimant.token)
     }
 }
 
@@ -129,14 +126,7 @@ mod tests {
     #[test]
     fn orphans_find_their_server() {
         let table = [
-            (
-                "the marker names us",
-                &["a", "b"][..],
-                Some("a"),
-                7,
-                7,
-                true,
-            ),
+            ("the marker names us", &["a", "b"][..], Some("a"), 7, 7, true),
             (
                 "the marker names us, even in our own group",
                 &["a", "b"],
@@ -145,63 +135,14 @@ mod tests {
                 1,
                 true,
             ),
-            (
-                "the marker names another",
-                &["a", "b"],
-                Some("b"),
-                100,
-                1,
-                false,
-            ),
-            (
-                "the marker of nobody, two live",
-                &["a", "b"],
-                Some("x"),
-                7,
-                7,
-                false,
-            ),
-            (
-                "the marker of nobody, one live",
-                &["a"],
-                Some("x"),
-                7,
-                7,
-                true,
-            ),
+            ("the marker names another", &["a", "b"], Some("b"), 100, 1, false),
+            ("the marker of nobody, two live", &["a", "b"], Some("x"), 7, 7, false),
+            ("the marker of nobody, one live", &["a"], Some("x"), 7, 7, true),
             ("no marker, our group seen", &["a", "b"], None, 100, 1, true),
-            (
-                "no marker, our session seen",
-                &["a", "b"],
-                None,
-                7,
-                300,
-                true,
-            ),
-            (
-                "no marker, nothing known, two live",
-                &["a", "b"],
-                None,
-                7,
-                7,
-                false,
-            ),
-            (
-                "no marker, nothing known, one live",
-                &["a"],
-                None,
-                7,
-                7,
-                true,
-            ),
-            (
-                "a helper in the harness's own group",
-                &["a"],
-                None,
-                1,
-                1,
-                false,
-            ),
+            ("no marker, our session seen", &["a", "b"], None, 7, 300, true),
+            ("no marker, nothing known, two live", &["a", "b"], None, 7, 7, false),
+            ("no marker, nothing known, one live", &["a"], None, 7, 7, true),
+            ("a helper in the harness's own group", &["a"], None, 1, 1, false),
         ];
         let groups = BTreeSet::from([100, 300]);
         let claimant = Claimant {
@@ -215,11 +156,7 @@ mod tests {
                 session,
                 marker: marker.map(str::to_owned),
             };
-            assert_eq!(
-                registry(tokens).belongs(&orphan, &claimant),
-                expected,
-                "{title}"
-            );
+            assert_eq!(registry(tokens).belongs(&orphan, &claimant), expected, "{title}");
         }
     }
 
@@ -227,9 +164,7 @@ mod tests {
     fn children_started_on_purpose_are_no_orphans() {
         let mut registry = registry(&["a"]);
         registry.add_helper(7);
-        assert!(
-            registry.is_registered(100) && registry.is_registered(7) && !registry.is_registered(8)
-        );
+        assert!(registry.is_registered(100) && registry.is_registered(7) && !registry.is_registered(8));
         registry.remove_helper(7);
         registry.remove_server("a");
         assert!(!registry.is_registered(100) && !registry.is_registered(7));

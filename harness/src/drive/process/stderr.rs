@@ -92,9 +92,7 @@ async fn drain(mut pipe: ChildStderr, mut file: StderrFile) {
 
 impl StderrFile {
     fn take(&mut self, bytes: &[u8]) {
-        let room = self
-            .bytes_max
-            .saturating_sub(self.counts.kept.load(Ordering::Relaxed));
+        let room = self.bytes_max.saturating_sub(self.counts.kept.load(Ordering::Relaxed));
         let fitting = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
         let kept = if self.file.write_all(&bytes[..fitting]).is_ok() {
             fitting

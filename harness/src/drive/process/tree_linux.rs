@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustix::process::{
-    PidfdFlags, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, kill_process_group,
-    pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
+    PidfdFlags, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, kill_process_group, pidfd_open,
+    pidfd_send_signal, set_child_subreaper, waitid,
 };
 
 use super::procfs::{self, Stat};
@@ -107,10 +107,7 @@ impl Tree {
 
     /// Number of live members that are not stopped.
     pub(crate) fn running(&mut self) -> usize {
-        self.members()
-            .iter()
-            .filter(|member| !member.is_stopped())
-            .count()
+        self.members().iter().filter(|member| !member.is_stopped()).count()
     }
 
     /// The processes that were sent SIGKILL, first to last.
@@ -127,9 +124,7 @@ impl Tree {
             let fresh = members
                 .iter()
                 .filter(|member| !frozen.contains(&(member.pid, member.start)));
-            let fresh: Vec<&Stat> = fresh
-                .filter(|member| signal(member, Signal::STOP))
-                .collect();
+            let fresh: Vec<&Stat> = fresh.filter(|member| signal(member, Signal::STOP)).collect();
             if fresh.is_empty() {
                 break;
             }
@@ -173,10 +168,7 @@ impl Tree {
         let own_pid = raw(getpid());
         let mut queue: VecDeque<Stat> = VecDeque::new();
         self.unsure = 0;
-        for child in procfs::children(own_pid)
-            .into_iter()
-            .filter_map(procfs::stat)
-        {
+        for child in procfs::children(own_pid).into_iter().filter_map(procfs::stat) {
             if child.parent == own_pid && self.owns_child(&child, &registry) {
                 queue.push_back(child);
             }
@@ -199,23 +191,15 @@ impl Tree {
             }
             if stat.is_live() {
                 self.known.insert(stat.pid, stat.start);
-                self.groups.extend(
-                    own.filter(|own| own.group != stat.group)
-                        .map(|_| stat.group),
-                );
-                self.groups.extend(
-                    own.filter(|own| own.session != stat.session)
-                        .map(|_| stat.session),
-                );
+                self.groups
+                    .extend(own.filter(|own| own.group != stat.group).map(|_| stat.group));
+                self.groups
+                    .extend(own.filter(|own| own.session != stat.session).map(|_| stat.session));
                 members.push(stat);
             }
             // A child whose parent is neither of these got a used pid between two looks.
-            let children = procfs::children(stat.pid)
-                .into_iter()
-                .filter_map(procfs::stat);
-            queue.extend(
-                children.filter(|child| child.parent == stat.pid || child.parent == own_pid),
-            );
+            let children = procfs::children(stat.pid).into_iter().filter_map(procfs::stat);
+            queue.extend(children.filter(|child| child.parent == stat.pid || child.parent == own_pid));
         }
         members
     }
@@ -243,10 +227,8 @@ impl Tree {
             groups: &self.groups,
             own_group: raw(getpgrp()),
         };
-        let is_ours = self.known.get(&child.pid) == Some(&child.start)
-            || registry.belongs(&orphan, &claimant);
-        if !is_ours && child.is_live() && environment.is_err() && child.group != claimant.own_group
-        {
+        let is_ours = self.known.get(&child.pid) == Some(&child.start) || registry.belongs(&orphan, &claimant);
+        if !is_ours && child.is_live() && environment.is_err() && child.group != claimant.own_group {
             self.unsure += 1;
         }
         if is_ours && !child.is_live() {
@@ -270,10 +252,7 @@ impl Tree {
 
 /// Reaps one dead child. Never all of them: the others have owners who wait for their status.
 fn reap(pid: Pid) {
-    let _ = waitid(
-        WaitId::Pid(typed(pid)),
-        WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
-    );
+    let _ = waitid(WaitId::Pid(typed(pid)), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
 }
 
 /// Signals the very process that was looked at, never a later one with its pid; returns whether it was there.

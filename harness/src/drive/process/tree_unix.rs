@@ -47,11 +47,7 @@ impl Tree {
     pub(crate) fn live(&mut self) -> usize {
         let root_is_dead = self.root_is_reaped || super::exit::peek(self.root).is_some();
         let only_zombies = root_is_dead && self.is_killed;
-        usize::from(
-            !self.root_is_reaped
-                && !only_zombies
-                && test_kill_process_group(typed(self.root)).is_ok(),
-        )
+        usize::from(!self.root_is_reaped && !only_zombies && test_kill_process_group(typed(self.root)).is_ok())
     }
 
     #[expect(clippy::unused_self, reason = "the same interface as on Linux")]
@@ -66,11 +62,7 @@ impl Tree {
     }
 
     pub(crate) fn killed(&self) -> Vec<Pid> {
-        if self.is_killed {
-            vec![self.root]
-        } else {
-            Vec::new()
-        }
+        if self.is_killed { vec![self.root] } else { Vec::new() }
     }
 
     pub(crate) fn freeze(&mut self) -> Vec<Pid> {

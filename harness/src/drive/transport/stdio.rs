@@ -70,19 +70,11 @@ struct Waiting {
 
 impl StdioTransport {
     /// Starts reading. Must be called within a runtime.
-    pub(crate) fn start(
-        stdin: ChildStdin,
-        stdout: ChildStdout,
-        limits: StdioLimits,
-        stamp: StampFn,
-    ) -> Self {
+    pub(crate) fn start(stdin: ChildStdin, stdout: ChildStdout, limits: StdioLimits, stamp: StampFn) -> Self {
         // The channel itself is unbounded: its bound is the semaphore, in bytes.
         let (sender, incoming) = mpsc::unbounded_channel();
         let longest_kept = limits.line_bytes_max.max(OVERSIZE_HEAD_BYTES) + FRAME_OVERHEAD_BYTES;
-        let room = limits
-            .waiting_bytes_max
-            .max(longest_kept)
-            .min(Semaphore::MAX_PERMITS);
+        let room = limits.waiting_bytes_max.max(longest_kept).min(Semaphore::MAX_PERMITS);
         let reader = Reader {
             framer: LineFramer::new(limits.line_bytes_max),
             room: Arc::new(Semaphore::new(room)),
@@ -107,26 +99,16 @@ impl StdioTransport {
         self.send_bytes(&bytes, bound).await
     }
 
-    pub(crate) async fn send_bytes(
-        &mut self,
-        bytes: &[u8],
-        bound: Duration,
-    ) -> Result<(), SendError> {
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8], bound: Duration) -> Result<(), SendError> {
         let Some(stdin) = &mut self.stdin else {
             return Err(SendError::Closed);
         };
         let before = self.outbox.append(bytes);
         let result = timeout(bound, self.outbox.write_to(stdin)).await;
-        let (written_bytes, frame_bytes) =
-            (self.outbox.written.saturating_sub(before), bytes.len());
+        let (written_bytes, frame_bytes) = (self.outbox.written.saturating_sub(before), bytes.len());
         match result {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error))
-                if matches!(
-                    error.kind(),
-                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
-                ) =>
-            {
+            Ok(Err(error)) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 Err(SendError::PeerGone {
                     written_bytes,
                     frame_bytes,
@@ -234,10 +216,7 @@ impl Reader {
                 reason,
             };
             // Nobody listens any more: then nobody needs to know.
-            let _ = self.sender.send(Waiting {
-                incoming,
-                _share: None,
-            });
+            let _ = self.sender.send(Waiting { incoming, _share: None });
         }
     }
 
