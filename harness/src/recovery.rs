@@ -127,14 +127,14 @@ mod tests {
         let table: [(&str, Change); 14] = [
             ("about another operation", |o| o["operation_id"] = json!("op-2")),
             ("no `operation_id`", |o| {
-                drop(o.as_object_mut().expect("object").remove("operation_id"))
+                drop(o.as_object_mut().expect("object").remove("operation_id"));
             }),
             ("not authoritative", |o| o["authoritative"] = json!("true")),
             ("offers a fresh write", |o| o["fresh_write_authorized"] = json!(true)),
             ("another scope", |o| o["scope"]["principal"] = json!("bob")),
             ("another scope", |o| o["scope"]["extra"] = json!(1)),
             ("no timestamp with a zone", |o| {
-                o["observed_at"] = json!("2026-09-22T00:00:00")
+                o["observed_at"] = json!("2026-09-22T00:00:00");
             }),
             ("not known to be applied", |o| o["state"] = json!("unknown")),
             ("not known to be applied", |o| o["state"] = json!("in_progress")),
@@ -143,7 +143,7 @@ mod tests {
             ("no stored result", |o| o["result"] = Value::Null),
             ("does not name the effect", |o| o["effect_ids"] = json!([6])),
             ("belongs to another operation", |o| {
-                o["result"]["operation_id"] = json!("op-2")
+                o["result"]["operation_id"] = json!("op-2");
             }),
         ];
         for (reason, change) in table {

@@ -180,7 +180,7 @@ fn is_name_of(word: &str, case: &Case) -> bool {
 pub(super) fn embedded_files() -> impl Iterator<Item = (&'static str, &'static str)> {
     let folders = CASES.dirs();
     folders
-        .flat_map(|folder| folder.files())
+        .flat_map(include_dir::Dir::files)
         .filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"))
         .filter_map(|file| Some((file.path().to_str()?, file.contents_utf8()?)))
 }

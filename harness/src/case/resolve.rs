@@ -26,7 +26,7 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, String> {
     let mut script = Script::default();
     for (index, step) in written.step.into_iter().enumerate() {
         script
-            .push(step)
+            .push(&step)
             .map_err(|message| format!("step {}: {message}", index + 1))?;
     }
     let allowed: BTreeSet<Surface> = written.needs.iter().chain(&written.uses).copied().collect();
@@ -89,7 +89,7 @@ struct Script {
 }
 
 impl Script {
-    fn push(&mut self, written: StepWritten) -> Result<(), String> {
+    fn push(&mut self, written: &StepWritten) -> Result<(), String> {
         let verbs = [
             ("start", &written.start),
             ("stop", &written.stop),
@@ -105,12 +105,12 @@ impl Script {
         let [(verb, object)] = used.as_slice() else {
             return Err("it needs exactly one of start, stop, kill, observe, write, status".to_owned());
         };
-        refuse_strangers(verb, &written)?;
+        refuse_strangers(verb, written)?;
         let step = match *verb {
-            "start" => self.start(object, &written)?,
-            "observe" => self.observe(object, &written)?,
-            "write" => Step::Write(self.write(object, &written)?),
-            "status" => self.status(object, &written)?,
+            "start" => self.start(object, written)?,
+            "observe" => self.observe(object, written)?,
+            "write" => Step::Write(self.write(object, written)?),
+            "status" => self.status(object, written)?,
             ending => self.end(ending, object)?,
         };
         self.steps.push(step);

@@ -269,7 +269,7 @@ impl Driver<'_> {
             }
             match fault.next(seen) {
                 Act::Wait => {}
-                act => break act,
+                act @ (Act::KillTree | Act::Missed(_)) => break act,
             }
         };
         if let Act::Missed(reason) = act {

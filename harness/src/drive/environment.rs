@@ -41,7 +41,10 @@ const LAUNCHER_FOLDERS: [(&str, &str); 6] = [
 ];
 
 /// The environment of a server: the passed part of `caller`, then `home` as HOME.
-pub fn passed_on(caller: impl Iterator<Item = (OsString, OsString)>, home: &Path) -> BTreeMap<OsString, OsString> {
+pub(super) fn passed_on(
+    caller: impl Iterator<Item = (OsString, OsString)>,
+    home: &Path,
+) -> BTreeMap<OsString, OsString> {
     let caller: BTreeMap<OsString, OsString> = caller.collect();
     let is_passed = |name: &OsStr| {
         let Some(name) = name.to_str() else { return false };

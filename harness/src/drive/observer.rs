@@ -16,7 +16,7 @@ use crate::target::Target;
 
 /// Reads one store.
 #[derive(Debug)]
-pub struct Observer {
+pub(super) struct Observer {
     store: PathBuf,
     effects_sql: String,
     ledger_sql: Option<String>,
@@ -26,7 +26,7 @@ pub struct Observer {
 
 impl Observer {
     /// An observer of the store at this path; nothing where the target's effects cannot be read.
-    pub fn new(target: &Target, store: Option<PathBuf>) -> Option<Self> {
+    pub(super) fn new(target: &Target, store: Option<PathBuf>) -> Option<Self> {
         Some(Self {
             store: store?,
             effects_sql: target.read_effects.clone()?,
@@ -36,17 +36,17 @@ impl Observer {
     }
 
     /// The query that counts an operation's effects.
-    pub fn effects_query(&self, plan: &Plan, operation: &str) -> Query {
+    pub(super) fn effects_query(&self, plan: &Plan, operation: &str) -> Query {
         query(&self.effects_sql, plan, operation)
     }
 
     /// A reader for polling the living store.
-    pub fn live_reader(&self) -> LiveReader {
+    pub(super) fn live_reader(&self) -> LiveReader {
         LiveReader::open(&self.store)
     }
 
     /// Reads the living store.
-    pub async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Observation {
+    pub(super) async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Observation {
         let mut operations = BTreeMap::new();
         for name in plan.operations.keys() {
             let effects = self.read_live(&self.effects_query(plan, name), bound_ms).await;
@@ -87,7 +87,7 @@ impl Observer {
     }
 
     /// Freezes a store that nobody uses any more, and reads the copy.
-    pub fn frozen(
+    pub(super) fn frozen(
         &mut self,
         plan: &Plan,
         label: &str,

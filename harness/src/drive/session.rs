@@ -18,7 +18,7 @@ const DRAIN_MS: u64 = 2_000;
 
 /// A server process that was launched for a case.
 #[derive(Debug)]
-pub struct Session {
+pub(super) struct Session {
     /// The name that the case gives it.
     pub process: String,
     era: Era,
@@ -28,7 +28,7 @@ pub struct Session {
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub(super) enum Answer {
     /// Its reply.
     Reply(Value),
     /// None within the bound.
@@ -39,7 +39,7 @@ pub enum Answer {
 
 impl Session {
     /// Launches a server; the handshake is another step.
-    pub fn launch(scribe: &mut Scribe, process: &str, spec: &LaunchSpec, era: Era) -> Result<Self, DriveError> {
+    pub(super) fn launch(scribe: &mut Scribe, process: &str, spec: &LaunchSpec, era: Era) -> Result<Self, DriveError> {
         let launched = Launch::Plain.start(spec, StdioLimits::default(), scribe.clock().stamp_fn())?;
         let mut command = vec![spec.program.to_string_lossy().into_owned()];
         command.extend(spec.args.iter().map(|argument| argument.to_string_lossy().into_owned()));
@@ -63,22 +63,22 @@ impl Session {
     }
 
     /// Whether the server's standard output has ended.
-    pub fn stream_ended(&self) -> bool {
+    pub(super) fn stream_ended(&self) -> bool {
         self.stream_ended
     }
 
     /// Changes the era, once a probe has told it.
-    pub fn speak(&mut self, era: Era) {
+    pub(super) fn speak(&mut self, era: Era) {
         self.era = era;
     }
 
     /// The era that is spoken.
-    pub fn era(&self) -> Era {
+    pub(super) fn era(&self) -> Era {
         self.era
     }
 
     /// The handshake of the era: after it, the server is known to listen.
-    pub async fn shake_hands(&mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<Answer, DriveError> {
+    pub(super) async fn shake_hands(&mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<Answer, DriveError> {
         let id = scribe.new_id();
         let request = match self.era {
             Era::Modern => protocol::discover(id),
@@ -92,7 +92,12 @@ impl Session {
     }
 
     /// Sends a request and waits for its reply.
-    pub async fn ask(&mut self, scribe: &mut Scribe, request: &Value, bound_ms: u64) -> Result<Answer, DriveError> {
+    pub(super) async fn ask(
+        &mut self,
+        scribe: &mut Scribe,
+        request: &Value,
+        bound_ms: u64,
+    ) -> Result<Answer, DriveError> {
         let deadline = Deadline::after(Duration::from_millis(bound_ms));
         if !self.send(scribe, request, bound_ms).await? {
             return Ok(Answer::Gone);
@@ -122,7 +127,7 @@ impl Session {
     }
 
     /// Sends one frame; `false` when the peer was gone or did not read, which is data and no error of ours.
-    pub async fn send(&mut self, scribe: &mut Scribe, frame: &Value, bound_ms: u64) -> Result<bool, DriveError> {
+    pub(super) async fn send(&mut self, scribe: &mut Scribe, frame: &Value, bound_ms: u64) -> Result<bool, DriveError> {
         protocol::check_outgoing(self.era, frame).map_err(DriveError::OwnFrame)?;
         let line = frame.to_string();
         let message = Message::whole(Direction::ClientToServer, line.as_bytes());
@@ -148,7 +153,7 @@ impl Session {
     }
 
     /// The next JSON frame within a bound; frames that are not JSON are recorded and passed over.
-    pub async fn receive(
+    pub(super) async fn receive(
         &mut self,
         scribe: &mut Scribe,
         bound: Duration,
@@ -178,7 +183,7 @@ impl Session {
     }
 
     /// SIGKILL for the whole tree, then what still lay in the pipes. Returns the survivors.
-    pub async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<usize, DriveError> {
+    pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<usize, DriveError> {
         let killed = self.launched.process.kill_tree().await;
         let signalled = Body::Signalled {
             signal: "SIGKILL".to_owned(),
@@ -191,7 +196,7 @@ impl Session {
     }
 
     /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
-    pub async fn stop(mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<usize, DriveError> {
+    pub(super) async fn stop(mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<usize, DriveError> {
         let wait = self
             .launched
             .close_stdin_and_wait(Duration::from_millis(bound_ms))
@@ -243,7 +248,7 @@ impl Session {
 
 /// What came in.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Received {
+pub(super) enum Received {
     /// A JSON frame.
     Frame(Value),
     /// Nothing within the bound, or nothing will come any more.

@@ -11,10 +11,10 @@ use crate::plan::{Naming, common_values};
 use crate::target::{PlaceholderError, SecretSource, Target, Values};
 
 /// Where the injected clock starts, in Unix seconds.
-pub const CLOCK_START_UNIX: i64 = 1_790_035_200;
+pub(super) const CLOCK_START_UNIX: i64 = 1_790_035_200;
 
 /// Most bytes of a server's standard error that are kept.
-pub const STDERR_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(super) const STDERR_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Why a stage could not be set.
 #[derive(Debug, thiserror::Error)]

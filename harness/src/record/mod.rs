@@ -3,8 +3,8 @@
 //! - [`event`]: what can happen in a case, one line of `record.jsonl` each.
 //! - [`observation`]: what one read-back saw.
 //! - [`recorder`]: the writer, which orders events, and the reader.
-//! - [`run`]: `run.json`.
-//! - [`verdict`]: `verdict.json`.
+//! - [`run`]: the type of `run.json`.
+//! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run, and `SHA256SUMS`.
 
 mod event;

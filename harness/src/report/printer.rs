@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal as _, Write};
 use serde::Serialize;
 
 /// The width that prose is wrapped to, in characters.
-pub const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,7 +209,7 @@ fn is_treacherous(c: char) -> bool {
 }
 
 /// Breaks prose into lines of at most `width` characters; a longer word gets a line of its own.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -55,9 +55,11 @@ fn told(facts: &Value) -> String {
         told.push_str(", after input was asked for");
     }
     if let Some(withheld) = facts.get("withheld") {
-        told.push_str(&format!("; withheld: {}", text(&withheld["outcome"])));
+        told.push_str("; withheld: ");
+        told.push_str(&text(&withheld["outcome"]));
         if let Some(result) = withheld.get("result") {
-            told.push_str(&format!(" {result}"));
+            told.push(' ');
+            told.push_str(&result.to_string());
         }
     }
     told

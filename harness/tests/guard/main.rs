@@ -196,10 +196,10 @@ impl Guarded {
 fn trials() -> Vec<Trial> {
     let table: [(&str, fn()); 10] = [
         ("a_run_that_exits_leaves_nothing_and_its_code_is_the_guards", || {
-            assert_eq!(start("exit").end(), 7)
+            assert_eq!(start("exit").end(), 7);
         }),
         ("a_descendant_with_the_environment_of_the_run_is_not_the_run", || {
-            assert_eq!(start("nest").end(), 0)
+            assert_eq!(start("nest").end(), 0);
         }),
         ("the_guard_is_killed", the_guard_is_killed),
         ("the_run_is_killed", the_run_is_killed),
