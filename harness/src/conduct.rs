@@ -96,7 +96,7 @@ pub async fn conduct(
 ) -> Result<(RunReport, RunState), ConductError> {
     let title = request.target.title();
     let mut conductor = Conductor::begin(request)?;
-    let mut report = RunReport::empty(&conductor.run, title, conductor.evidence.root());
+    let mut report = RunReport::empty(&conductor.run, title, conductor.shown(conductor.evidence.root()));
     tell(Progress::Begins(&report.target));
     let state = match conductor.probe(interrupts).await? {
         None => RunState::Interrupted,
@@ -163,6 +163,14 @@ impl Conductor {
         };
         conductor.save()?;
         Ok(conductor)
+    }
+
+    /// A path as people want to see it: relative to the folder they are in.
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.request.folder)
+            .unwrap_or(path)
+            .display()
+            .to_string()
     }
 
     fn save(&self) -> Result<(), ConductError> {
@@ -266,6 +274,7 @@ impl Conductor {
             requested: self.request.selection.requested.contains(&case.id),
             micros: summary.micros,
             operations: OperationReport::all(&self.plans[&case.id]),
+            record: self.shown(&self.evidence.case(&case.id).record_file()),
             repeat: format!("{} --case {}", self.request.repeat, case.id),
             verdict,
         }
@@ -352,7 +361,7 @@ fn describe(request: &Request, setting: &RunSetting) -> Run {
 }
 
 impl RunReport {
-    fn empty(run: &Run, title: String, evidence: &Path) -> Self {
+    fn empty(run: &Run, title: String, evidence: String) -> Self {
         Self {
             format: crate::report::REPORT_FORMAT,
             harness: run.harness.version.clone(),
@@ -363,7 +372,7 @@ impl RunReport {
             control: None,
             cases: Vec::new(),
             totals: RunTotals::default(),
-            evidence: evidence.display().to_string(),
+            evidence,
             exit: 0,
         }
     }

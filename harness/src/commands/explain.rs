@@ -5,7 +5,10 @@ use serde::Serialize;
 
 use super::{ExitStatus, Format};
 use crate::case::{Basis, Case, Catalogue, Check, From, Step, When};
-use crate::report::{Printer, Style, plain, span};
+use crate::report::{Printer, Style, WIDTH, plain, span, wrap};
+
+/// How far the items of a numbered list stand in.
+const LIST_INDENT: usize = 6;
 
 /// Say what a case proves, why it matters, and how to mend a server that fails it
 #[derive(Debug, Args)]
@@ -109,7 +112,11 @@ fn list(printer: &mut Printer, heading: &str, items: impl Iterator<Item = String
     printer.blank();
     printer.line(&[span(Style::Bold, heading)]);
     for (index, item) in items.enumerate() {
-        printer.line(&[span(Style::Dim, format!("  {:>2}  ", index + 1)), plain(item)]);
+        let mut number = format!("{:>2}", index + 1);
+        for line in wrap(&item, WIDTH - LIST_INDENT) {
+            printer.line(&[span(Style::Dim, format!("  {number}  ")), plain(line)]);
+            number = "  ".to_owned();
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Nobody imports this room.
 
+mod completions;
 mod explain;
 mod list;
 mod run;
@@ -10,7 +11,7 @@ mod verify;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::drive::guard::{self, Role};
 use crate::report::Printer;
@@ -86,6 +87,7 @@ enum Command {
     List(list::ListArguments),
     Explain(explain::ExplainArguments),
     Verify(verify::VerifyArguments),
+    Completions(completions::CompletionsArguments),
     /// The guarded MCP server that this binary carries
     #[cfg(feature = "reference-server")]
     ReferenceServer(reference_server::Cli),
@@ -110,6 +112,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::List(arguments) => list::list(&arguments, &mut printer).into(),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer).into(),
         Command::Verify(arguments) => verify::verify(&arguments, &mut printer).into(),
+        Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer).into(),
         #[cfg(feature = "reference-server")]
         Command::ReferenceServer(cli) => cli.run(),
     }

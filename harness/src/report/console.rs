@@ -179,6 +179,7 @@ fn show_next(printer: &mut Printer, case: &Case, report: &CaseReport) {
     let mut line = |label: &str, text: &str| {
         printer.line(&[span(Style::Dim, format!("{INDENT}{label:<14}")), plain(text)]);
     };
+    line("frames in", &report.record);
     line("repeat", &report.repeat);
     line("explain", &format!("harness explain {}", case.id));
 }

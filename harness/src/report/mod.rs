@@ -11,5 +11,5 @@ mod result;
 mod summary;
 
 pub use console::{show_case, show_end, show_server, show_target};
-pub use printer::{Printer, Span, Style, escape, plain, span};
+pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
 pub use result::{CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport};

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal as _, Write};
 use serde::Serialize;
 
 /// The width that prose is wrapped to, in characters.
-pub(super) const WIDTH: usize = 100;
+pub const WIDTH: usize = 100;
 
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +98,11 @@ impl Printer {
         for line in wrap(text, WIDTH.saturating_sub(indent.len())) {
             self.line(&[plain(indent), plain(line)]);
         }
+    }
+
+    /// Prints a text of our own as it is, line ends included; never one that a server wrote.
+    pub fn own_text(&mut self, text: &str) {
+        put(&mut self.out, text);
     }
 
     /// Prints an error as one line on standard error.
@@ -209,7 +214,7 @@ fn is_treacherous(c: char) -> bool {
 }
 
 /// Breaks prose into lines of at most `width` characters; a longer word gets a line of its own.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -33,7 +33,7 @@ pub struct RunReport {
     pub cases: Vec<CaseReport>,
     /// How many of each verdict among the requested cases.
     pub totals: RunTotals,
-    /// The evidence folder.
+    /// The evidence folder, relative to the current one where it lies below it.
     pub evidence: String,
     /// The exit code.
     pub exit: u8,
@@ -84,6 +84,8 @@ pub struct CaseReport {
     pub micros: u64,
     /// The operations, by the names that the case gives them.
     pub operations: BTreeMap<String, OperationReport>,
+    /// Its record, whose lines are the frames and events that rows and checks speak of.
+    pub record: String,
     /// The command that repeats it.
     pub repeat: String,
     /// What was concluded.
