@@ -1,6 +1,7 @@
-//! Evidence checked by somebody who was not there: the inventory first, then every verdict judged again.
+//! Evidence checked by somebody who was not there: the inventory first, then every count that a frozen store allows, then
+//! every verdict judged again.
 //!
-//! No process is started, no store is opened. What differs is collected, and nothing stops at the first difference.
+//! No process is started, and nothing is written. What differs is collected; nothing stops at the first difference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,11 @@ use serde_json::Value;
 use crate::case::{self, Case, Catalogue};
 use crate::document;
 use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
-use crate::record::{CaseVerdict, Evidence, EvidenceError, RUN_FORMAT, Record, Run, RunState};
+use crate::readback::{self, ReadError};
+use crate::record::{
+    CaseFolder, CaseVerdict, Evidence, EvidenceError, Finding, RUN_FORMAT, ReadFrom, Reading, ReadingOutcome, Record,
+    Run, RunState,
+};
 
 /// What verifying came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,6 +29,10 @@ pub struct Verified {
     pub files_equal: usize,
     /// Every difference, with its path.
     pub findings: Vec<String>,
+    /// How many observations were counted again from frozen stores, with the same result.
+    pub counted_again: usize,
+    /// How many observations are the runner's word: the living store was read, and nothing of it is kept.
+    pub runners_word: usize,
     /// The verdict of each case as it comes out now.
     pub judged: BTreeMap<String, String>,
 }
@@ -36,8 +45,15 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
         sealed: inventory.sealed,
         files_equal: inventory.equal,
         findings: inventory.findings.iter().map(ToString::to_string).collect(),
+        counted_again: 0,
+        runners_word: 0,
         judged: BTreeMap::new(),
     };
+    // Through a link, a query could be made to read a file of the reviewer's.
+    let has_links = inventory
+        .findings
+        .iter()
+        .any(|finding| matches!(finding, Finding::NotAFile(_)));
     match read_json::<Run>(&evidence.run_file()) {
         Ok(run) if run.format != RUN_FORMAT => {
             let reason = format!(
@@ -46,19 +62,22 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
             );
             verified.findings.push(format!("run.json: {reason}"));
         }
-        Ok(run) => compare(evidence, &run, &mut verified),
+        Ok(run) => compare(evidence, &run, !has_links, &mut verified),
         Err(reason) => verified.findings.push(format!("run.json: {reason}")),
     }
     Ok(verified)
 }
 
-fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
+fn compare(evidence: &Evidence, run: &Run, count_again: bool, verified: &mut Verified) {
     verified.target.clone_from(&run.target.name);
     verified.sealed &= run.state == RunState::Finished;
     let mut done: Vec<CaseVerdict> = Vec::new();
     for id in &run.executed {
         match rejudge(evidence, id, &done) {
-            Ok((case, verdict)) => {
+            Ok((case, record, verdict)) => {
+                if count_again {
+                    recount(&evidence.case(id), id, &record, verified);
+                }
                 verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
                 verified.findings.extend(differences(evidence, run, &case, &verdict));
                 done.push(verdict);
@@ -85,7 +104,7 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
     }
 }
 
-fn rejudge(evidence: &Evidence, id: &str, done: &[CaseVerdict]) -> Result<(Case, CaseVerdict), String> {
+fn rejudge(evidence: &Evidence, id: &str, done: &[CaseVerdict]) -> Result<(Case, Record, CaseVerdict), String> {
     let folder = evidence.case(id);
     let text = document::read(&folder.case_file()).map_err(|error| error.to_string())?;
     let case = case::parse("case.toml", &text).map_err(|error| error.to_string())?;
@@ -94,7 +113,51 @@ fn rejudge(evidence: &Evidence, id: &str, done: &[CaseVerdict]) -> Result<(Case,
     }
     let record = Record::read(&folder).map_err(|error| error.to_string())?;
     let verdict = gate_by_controls(judge(&case, &record), &case, done);
-    Ok((case, verdict))
+    Ok((case, record, verdict))
+}
+
+/// Asks the frozen stores once more what the observations say that they answered.
+fn recount(folder: &CaseFolder, id: &str, record: &Record, verified: &mut Verified) {
+    for (label, observation) in &record.observations {
+        let ReadFrom::Frozen { read_copy, .. } = &observation.read else {
+            verified.runners_word += 1;
+            continue;
+        };
+        let Some(read_copy) = read_copy else { continue };
+        let expected = format!("stores/{label}/");
+        let is_inside = read_copy.starts_with(&expected) && !read_copy[expected.len()..].contains('/');
+        if !is_inside {
+            let finding = format!("cases/{id}/observations/{label}.json: its read copy lies outside stores/{label}");
+            verified.findings.push(finding);
+            continue;
+        }
+        let copy = folder.root().join(read_copy);
+        let differing = observation.operations.iter().filter(|(_, seen)| {
+            let ledger = seen.ledger.iter();
+            ledger
+                .chain([&seen.effects])
+                .any(|reading| !comes_out_the_same(&copy, reading))
+        });
+        let names: Vec<&str> = differing.map(|(name, _)| name.as_str()).collect();
+        if names.is_empty() {
+            verified.counted_again += 1;
+        } else {
+            verified.findings.push(format!(
+                "cases/{id}/observations/{label}.json: the store copy answers otherwise for {}",
+                names.join(", ")
+            ));
+        }
+    }
+}
+
+fn comes_out_the_same(read_copy: &Path, reading: &Reading) -> bool {
+    match (&reading.outcome, readback::query_read_copy(read_copy, &reading.query)) {
+        (ReadingOutcome::Rows(then), Ok(now)) => *then == now,
+        (ReadingOutcome::Nothing { .. }, Err(ReadError::Absent { .. } | ReadError::NoSuchTable { .. })) => true,
+        // Why it was unreadable names paths of the machine where it was run; that it still is, is what counts.
+        (ReadingOutcome::Unreadable { .. }, Err(_)) => true,
+        (ReadingOutcome::Rows(_) | ReadingOutcome::Nothing { .. } | ReadingOutcome::Unreadable { .. }, _) => false,
+    }
 }
 
 fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -> Vec<String> {

@@ -115,7 +115,7 @@ fn list(printer: &mut Printer, heading: &str, items: impl Iterator<Item = String
         let mut number = format!("{:>2}", index + 1);
         for line in wrap(&item, WIDTH - LIST_INDENT) {
             printer.line(&[span(Style::Dim, format!("  {number}  ")), plain(line)]);
-            number = "  ".to_owned();
+            "  ".clone_into(&mut number);
         }
     }
 }

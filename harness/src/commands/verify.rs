@@ -1,4 +1,5 @@
-//! `harness verify EVIDENCE`: the digests of every file, then every verdict judged again from its record. No server runs.
+//! `harness verify EVIDENCE`: the digests of every file, the counts of the frozen stores, then every verdict judged again.
+//! No server runs.
 
 use std::path::PathBuf;
 
@@ -82,6 +83,13 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     printer.line(&[
         span(Style::Bold, "files     "),
         plain(format!("{} listed and equal", verified.files_equal)),
+    ]);
+    printer.line(&[
+        span(Style::Bold, "counted   "),
+        plain(format!(
+            "{} observations again from frozen stores; {} of living stores are the runner's word",
+            verified.counted_again, verified.runners_word
+        )),
     ]);
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);

@@ -5,17 +5,20 @@
 //! - [`recorder`]: the writer, which orders events, and the reader.
 //! - [`run`]: the type of `run.json`.
 //! - [`verdict`]: the type of `verdict.json`.
-//! - [`evidence`]: the folder of a run, and `SHA256SUMS`.
+//! - [`evidence`]: the folder of a run.
+//! - [`inventory`]: its files, compared with `SHA256SUMS`.
 
 mod event;
 mod evidence;
+mod inventory;
 mod observation;
 mod recorder;
 mod run;
 mod verdict;
 
 pub use event::{Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX, Transport};
-pub use evidence::{CaseFolder, Evidence, EvidenceError, Finding, Inventory, RUN_FILE, SUMS_FILE};
+pub use evidence::{CaseFolder, Evidence, EvidenceError, RUN_FILE, SUMS_FILE};
+pub use inventory::{Finding, Inventory};
 pub use observation::{Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome};
 pub use recorder::{Record, RecordError, Recorder};
 pub use run::{
