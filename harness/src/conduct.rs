@@ -274,6 +274,11 @@ impl Conductor {
             requested: self.request.selection.requested.contains(&case.id),
             micros: summary.micros,
             operations: OperationReport::all(&self.plans[&case.id]),
+            missing: self.plans[&case.id]
+                .missing(case)
+                .iter()
+                .map(|surface| surface.name())
+                .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
             repeat: format!("{} --case {}", self.request.repeat, case.id),
             verdict,

@@ -142,6 +142,9 @@ impl Driver<'_> {
         let answer = session.shake_hands(self.scribe, bound_ms).await?;
         self.session = Some(session);
         Ok(match answer {
+            Answer::Reply(reply) if self.run.era == Era::Legacy && protocol::read_initialize(&reply).is_none() => {
+                Err("did not start: it refused `initialize`".to_owned())
+            }
             Answer::Reply(_) => Ok(()),
             Answer::TimedOut => Err(format!(
                 "did not start: no answer to the handshake within {bound_ms} ms"

@@ -185,11 +185,7 @@ impl Session {
     /// SIGKILL for the whole tree, then what still lay in the pipes. Returns the survivors.
     pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<usize, DriveError> {
         let killed = self.launched.process.kill_tree().await;
-        let signalled = Body::Signalled {
-            signal: "SIGKILL".to_owned(),
-            processes: killed.signalled.len().max(1),
-        };
-        scribe.write(Some(&self.process), signalled)?;
+        self.signalled(scribe, killed.signalled.len())?;
         self.drain(scribe, delivery).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(killed.survivors)
@@ -207,16 +203,18 @@ impl Session {
         }
         // Also after a good exit: helpers may have stayed behind, and a count needs quiet.
         let killed = self.launched.process.kill_tree().await;
-        if !killed.signalled.is_empty() {
-            let signalled = Body::Signalled {
-                signal: "SIGKILL".to_owned(),
-                processes: killed.signalled.len(),
-            };
-            scribe.write(Some(&self.process), signalled)?;
-        }
+        self.signalled(scribe, killed.signalled.len())?;
         self.drain(scribe, Delivery::Deliver).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(killed.survivors)
+    }
+
+    fn signalled(&self, scribe: &mut Scribe, processes: usize) -> Result<(), DriveError> {
+        if processes == 0 {
+            return Ok(());
+        }
+        let signal = "SIGKILL".to_owned();
+        Ok(scribe.write(Some(&self.process), Body::Signalled { signal, processes })?)
     }
 
     async fn drain(&mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<(), DriveError> {

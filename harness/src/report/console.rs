@@ -4,7 +4,7 @@
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
 use super::summary;
-use crate::case::Case;
+use crate::case::{Case, Surface};
 use crate::record::{CheckOutcome, CheckResult, RowOrigin, Verdict};
 
 /// Indent of everything that belongs to a case.
@@ -29,6 +29,10 @@ pub fn show_server(printer: &mut Printer, target: &TargetReport) {
 
 /// Says what one case came to.
 pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, control: Option<&ControlReport>) {
+    // What is missing is summed up at the end, unless somebody asked for this very case.
+    if report.verdict.verdict == Verdict::Unsupported && !report.named {
+        return;
+    }
     if let Some(control) = control {
         show_control(printer, control, report);
         return;
@@ -44,7 +48,12 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
     if report.verdict.verdict == Verdict::Unsupported {
         return show_reason(printer, report);
     }
-    if report.verdict.verdict != Verdict::Pass {
+    let warned = report
+        .verdict
+        .checks
+        .iter()
+        .any(|check| check.outcome == CheckOutcome::Warning);
+    if report.verdict.verdict != Verdict::Pass || warned {
         show_trouble(printer, report);
     }
     if report.named || report.verdict.verdict != Verdict::Pass {
@@ -198,9 +207,27 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
             "{INDENT}if it starts in your shell, it may need more of your environment: name what it needs in [launch] env"
         ))]);
     }
+    show_missing(printer, &report.cases);
     printer.blank();
     printer.line(&totals(report));
     printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+}
+
+/// Each surface that some case lacked, once, with the cases.
+fn show_missing(printer: &mut Printer, cases: &[CaseReport]) {
+    let unsupported = || cases.iter().filter(|case| case.requested && !case.named);
+    for surface in Surface::ALL {
+        let lacking: Vec<&str> = unsupported()
+            .filter(|case| case.missing.contains(&surface.name()))
+            .map(|case| case.verdict.case.as_str())
+            .collect();
+        if !lacking.is_empty() {
+            printer.line(&[
+                span(Style::Dim, format!("{:<13}", "UNSUPPORTED")),
+                plain(format!("{}: {}", surface.advice(), lacking.join(", "))),
+            ]);
+        }
+    }
 }
 
 fn totals(report: &RunReport) -> Vec<Span> {

@@ -84,6 +84,8 @@ pub struct CaseReport {
     pub micros: u64,
     /// The operations, by the names that the case gives them.
     pub operations: BTreeMap<String, OperationReport>,
+    /// The surfaces that the target lacks, where it is unsupported.
+    pub missing: Vec<&'static str>,
     /// Its record, whose lines are the frames and events that rows and checks speak of.
     pub record: String,
     /// The command that repeats it.
