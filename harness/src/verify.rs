@@ -23,8 +23,10 @@ use crate::record::{
 pub struct Verified {
     /// The target that the evidence names.
     pub target: String,
-    /// Whether there is a `SHA256SUMS`, and the run says that it came to its end.
+    /// Whether there is a `SHA256SUMS`.
     pub sealed: bool,
+    /// Whether the run says that it came to its end.
+    pub finished: bool,
     /// How many files are listed and equal.
     pub files_equal: usize,
     /// Every difference, with its path.
@@ -43,6 +45,7 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
     let mut verified = Verified {
         target: "unknown".to_owned(),
         sealed: inventory.sealed,
+        finished: false,
         files_equal: inventory.equal,
         findings: inventory.findings.iter().map(ToString::to_string).collect(),
         counted_again: 0,
@@ -70,7 +73,7 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
 
 fn compare(evidence: &Evidence, run: &Run, count_again: bool, verified: &mut Verified) {
     verified.target.clone_from(&run.target.name);
-    verified.sealed &= run.state == RunState::Finished;
+    verified.finished = run.state == RunState::Finished;
     let mut done: Vec<CaseVerdict> = Vec::new();
     for id in &run.executed {
         match rejudge(evidence, id, &done) {
@@ -79,11 +82,14 @@ fn compare(evidence: &Evidence, run: &Run, count_again: bool, verified: &mut Ver
                     recount(&evidence.case(id), id, &record, verified);
                 }
                 verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
-                verified.findings.extend(differences(evidence, run, &case, &verdict));
+                // A run that was killed leaves the case it was in with a record and without a verdict.
+                if verified.finished || run.verdicts.contains_key(id) {
+                    verified.findings.extend(differences(evidence, run, &case, &verdict));
+                }
                 done.push(verdict);
             }
-            // A run that was cut off leaves the case it was in without a verdict, and those after it without a folder.
-            Err(_) if run.state != RunState::Finished && !run.verdicts.contains_key(id) => {}
+            // And those after it without a folder.
+            Err(_) if !verified.finished && !run.verdicts.contains_key(id) => {}
             Err(reason) => verified.findings.push(format!("cases/{id}: {reason}")),
         }
     }

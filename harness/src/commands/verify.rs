@@ -62,7 +62,7 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
 fn status(verified: &Verified) -> ExitStatus {
     if !verified.findings.is_empty() {
         ExitStatus::Failed
-    } else if verified.sealed {
+    } else if verified.sealed && verified.finished {
         ExitStatus::Success
     } else {
         ExitStatus::Inconclusive
@@ -76,8 +76,12 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     for finding in &verified.findings {
         printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
     }
-    if !verified.sealed {
-        let text = "there is no SHA256SUMS: the run did not come to its end, and nothing vouches for its files";
+    let incomplete = match (verified.sealed, verified.finished) {
+        (true, true) => None,
+        (true, false) => Some("the run was interrupted; what it had done until then is here"),
+        (false, _) => Some("there is no SHA256SUMS: the run was cut off, and nothing vouches for its files"),
+    };
+    if let Some(text) = incomplete {
         printer.line(&[span(Style::Odd, "INCOMPLETE "), plain(text)]);
     }
     printer.line(&[
@@ -94,7 +98,7 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
     }
-    let (word, style) = match (verified.findings.len(), verified.sealed) {
+    let (word, style) = match (verified.findings.len(), incomplete.is_none()) {
         (0, true) => (
             "the evidence is whole, and every verdict comes out the same".to_owned(),
             Style::Good,
@@ -104,7 +108,7 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
         (count, _) => (format!("{count} differences"), Style::Bad),
     };
     printer.line(&[span(Style::Bold, "result    "), span(style, word)]);
-    if verified.findings.is_empty() && verified.sealed {
+    if verified.findings.is_empty() && incomplete.is_none() {
         printer.prose("          ", NOT_SHOWN);
     }
 }

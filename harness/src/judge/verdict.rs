@@ -52,19 +52,22 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .collect();
     verdict.notes = notes(&verdict.checks);
     verdict.facts = facts.tree;
-    let (word, reason) = conclude(&verdict.checks, cut_short(record));
+    let cut_short = cut_short(record);
+    let is_cut_short = cut_short.is_some();
+    let (word, reason) = conclude(&verdict.checks, cut_short);
     if word == Verdict::Inconclusive {
-        retract(&mut verdict.checks);
+        retract(&mut verdict.checks, is_cut_short);
     }
     verdict.verdict = word;
     verdict.reason = reason;
     verdict
 }
 
-/// What broke in a case that tested nothing is nobody's fault.
-fn retract(checks: &mut [CheckResult]) {
+/// What broke in a case that tested nothing is nobody's fault; in a case that was cut short not even the machinery's.
+fn retract(checks: &mut [CheckResult], is_cut_short: bool) {
     for check in checks {
         match check.outcome {
+            CheckOutcome::Inconclusive if is_cut_short => check.outcome = CheckOutcome::NotJudged,
             CheckOutcome::Broken | CheckOutcome::Unguarded | CheckOutcome::Warning | CheckOutcome::Noted => {
                 check.outcome = CheckOutcome::NotJudged;
                 check.whose = None;
@@ -90,7 +93,7 @@ pub fn gate_by_controls(mut verdict: CaseVerdict, case: &Case, controls: &[CaseV
                 .unwrap_or_else(|| control.verdict.name().to_owned()),
             None => "it was not run".to_owned(),
         };
-        retract(&mut verdict.checks);
+        retract(&mut verdict.checks, true);
         verdict.verdict = Verdict::Inconclusive;
         verdict.reason = Some(format!("the control `{id}` did not pass: {trouble}"));
         break;
