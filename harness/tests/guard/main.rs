@@ -16,6 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::sync::mpsc;
 
 use harness::drive::clock::{self, Clock};
 use harness::drive::guard::{self, Interrupts, Role};
@@ -112,7 +113,8 @@ fn go_on_launching(folder: &Path) {
         spec.stderr_file = folder.join(format!("{number}.log"));
         match Launch::Plain.start(&spec, StdioLimits::default(), Clock::start().stamp_fn()) {
             Ok(server) => std::mem::forget(server),
-            Err(_) => break,
+            // And `main` ends while the other thread still cleans up.
+            Err(_) => return,
         }
     }
     roles::park();
@@ -137,8 +139,16 @@ fn tree_spec(folder: &Path) -> LaunchSpec {
 
 /// The run's pid and scratch folder, once it has said so.
 fn hear(stdout: ChildStdout) -> (i32, PathBuf) {
-    let mut line = String::new();
-    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let (said, hears) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        // Nobody waits any more once the bound has passed.
+        let _ = said.send(line);
+    });
+    let line = hears
+        .recv_timeout(WAIT_MAX)
+        .expect("the run says something within the bound");
     let (pid, scratch) = line
         .trim_end()
         .split_once(' ')
@@ -194,7 +204,7 @@ impl Guarded {
 }
 
 fn trials() -> Vec<Trial> {
-    let table: [(&str, fn()); 10] = [
+    let table: [(&str, fn()); 11] = [
         ("a_run_that_exits_leaves_nothing_and_its_code_is_the_guards", || {
             assert_eq!(start("exit").end(), 7);
         }),
@@ -209,6 +219,7 @@ fn trials() -> Vec<Trial> {
             a_run_that_goes_on_launching_leaves_nothing,
         ),
         ("an_interrupt_lets_the_run_finish", an_interrupt_lets_the_run_finish),
+        ("an_interrupt_reaches_a_stopped_run", an_interrupt_reaches_a_stopped_run),
         ("a_second_interrupt_kills_the_run", a_second_interrupt_kills_the_run),
         (
             "a_guard_that_died_before_it_was_watched",
@@ -295,6 +306,14 @@ fn an_interrupt_lets_the_run_finish() {
         kill_process(guarded.guard_pid(), signal).unwrap();
         assert_eq!(guarded.end(), 130);
     }
+}
+
+fn an_interrupt_reaches_a_stopped_run() {
+    let guarded = start("finish-on-interrupt");
+    guarded.all_are_there();
+    kill_process(Pid::from_raw(guarded.run).unwrap(), Signal::STOP).unwrap();
+    kill_process(guarded.guard_pid(), Signal::INT).unwrap();
+    assert_eq!(guarded.end(), 130);
 }
 
 fn a_second_interrupt_kills_the_run() {
