@@ -196,7 +196,13 @@ impl Guarded {
 
     /// Waits for the guard's end and for everything else to be gone; returns the guard's code, or the signal + 1000.
     fn end(mut self) -> i32 {
-        let status = self.guard.child().wait().unwrap();
+        let mut status = None;
+        let ended = clock::wait_until_blocking(WAIT_MAX, || {
+            status = self.guard.child().try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(ended, "the guard lives on");
+        let status = status.unwrap();
         await_marked(&self.mark, 0);
         await_gone(&self.scratch);
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -287,7 +293,7 @@ fn a_run_may_write_to_a_terminal_that_stops_background_writers() {
 }
 
 fn the_run_is_killed() {
-    let mut guarded = start("park");
+    let guarded = start("park");
     guarded.all_are_there();
     kill_process(Pid::from_raw(guarded.run).unwrap(), Signal::KILL).unwrap();
     assert_eq!(guarded.end(), 137);
