@@ -66,7 +66,7 @@ pub struct Ended {
     pub scratch_left: Option<PathBuf>,
 }
 
-/// This process is the run.
+/// This process is the run. Keep it until the end of `main`: its drop waits for the clean-up after a dead guard.
 #[derive(Debug)]
 pub struct Run {
     inner: platform::Run,

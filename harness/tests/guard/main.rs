@@ -15,7 +15,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
+use std::sync::mpsc;
 
 use harness::drive::clock::{self, Clock};
 use harness::drive::guard::{self, Interrupts, Role};
@@ -112,7 +113,8 @@ fn go_on_launching(folder: &Path) {
         spec.stderr_file = folder.join(format!("{number}.log"));
         match Launch::Plain.start(&spec, StdioLimits::default(), Clock::start().stamp_fn()) {
             Ok(server) => std::mem::forget(server),
-            Err(_) => break,
+            // And `main` ends while the other thread still cleans up.
+            Err(_) => return,
         }
     }
     roles::park();
@@ -137,8 +139,16 @@ fn tree_spec(folder: &Path) -> LaunchSpec {
 
 /// The run's pid and scratch folder, once it has said so.
 fn hear(stdout: ChildStdout) -> (i32, PathBuf) {
-    let mut line = String::new();
-    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let (said, hears) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        // Nobody waits any more once the bound has passed.
+        let _ = said.send(line);
+    });
+    let line = hears
+        .recv_timeout(WAIT_MAX)
+        .expect("the run says something within the bound");
     let (pid, scratch) = line
         .trim_end()
         .split_once(' ')
@@ -148,7 +158,8 @@ fn hear(stdout: ChildStdout) -> (i32, PathBuf) {
 
 /// A guarded program that has said that it is ready.
 struct Guarded {
-    guard: Child,
+    /// Its drop kills it, so a failing test leaves nothing either.
+    guard: Helper,
     run: i32,
     scratch: PathBuf,
     mark: String,
@@ -162,8 +173,8 @@ fn start(behaviour: &str) -> Guarded {
         .args(["--role", "guarded", behaviour])
         .arg(folder.path())
         .env(MARK_VARIABLE, &mark);
-    let mut guard = command.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
-    let (run, scratch) = hear(guard.stdout.take().unwrap());
+    let mut guard = Helper::spawn(command.stdout(Stdio::piped()).process_group(0)).unwrap();
+    let (run, scratch) = hear(guard.child().stdout.take().unwrap());
     Guarded {
         guard,
         run,
@@ -174,8 +185,8 @@ fn start(behaviour: &str) -> Guarded {
 }
 
 impl Guarded {
-    fn guard_pid(&self) -> Pid {
-        Pid::from_child(&self.guard)
+    fn guard_pid(&mut self) -> Pid {
+        Pid::from_child(self.guard.child())
     }
 
     fn all_are_there(&self) {
@@ -185,7 +196,13 @@ impl Guarded {
 
     /// Waits for the guard's end and for everything else to be gone; returns the guard's code, or the signal + 1000.
     fn end(mut self) -> i32 {
-        let status = self.guard.wait().unwrap();
+        let mut status = None;
+        let ended = clock::wait_until_blocking(WAIT_MAX, || {
+            status = self.guard.child().try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(ended, "the guard lives on");
+        let status = status.unwrap();
         await_marked(&self.mark, 0);
         await_gone(&self.scratch);
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -194,7 +211,7 @@ impl Guarded {
 }
 
 fn trials() -> Vec<Trial> {
-    let table: [(&str, fn()); 10] = [
+    let table: [(&str, fn()); 11] = [
         ("a_run_that_exits_leaves_nothing_and_its_code_is_the_guards", || {
             assert_eq!(start("exit").end(), 7);
         }),
@@ -209,6 +226,7 @@ fn trials() -> Vec<Trial> {
             a_run_that_goes_on_launching_leaves_nothing,
         ),
         ("an_interrupt_lets_the_run_finish", an_interrupt_lets_the_run_finish),
+        ("an_interrupt_reaches_a_stopped_run", an_interrupt_reaches_a_stopped_run),
         ("a_second_interrupt_kills_the_run", a_second_interrupt_kills_the_run),
         (
             "a_guard_that_died_before_it_was_watched",
@@ -234,7 +252,7 @@ fn trials() -> Vec<Trial> {
 }
 
 fn the_guard_is_killed() {
-    let guarded = start("park");
+    let mut guarded = start("park");
     guarded.all_are_there();
     kill_process(guarded.guard_pid(), Signal::KILL).unwrap();
     let orphaned = guarded.folder.path().join("orphaned");
@@ -247,7 +265,7 @@ fn the_guard_is_killed() {
 
 fn a_run_that_goes_on_launching_leaves_nothing() {
     for _ in 0..5 {
-        let guarded = start("go-on-launching");
+        let mut guarded = start("go-on-launching");
         kill_process(guarded.guard_pid(), Signal::KILL).unwrap();
         assert_eq!(guarded.end(), 1009);
     }
@@ -267,9 +285,9 @@ fn a_run_may_write_to_a_terminal_that_stops_background_writers() {
         .args(["-qec", &line, "/dev/null"])
         .env(MARK_VARIABLE, &mark)
         .stdin(Stdio::null());
-    let mut terminal = command.stdout(Stdio::piped()).spawn().unwrap();
-    let (_, scratch) = hear(terminal.stdout.take().unwrap());
-    assert_eq!(terminal.wait().unwrap().code(), Some(7));
+    let mut terminal = Helper::spawn(command.stdout(Stdio::piped())).unwrap();
+    let (_, scratch) = hear(terminal.child().stdout.take().unwrap());
+    assert_eq!(terminal.child().wait().unwrap().code(), Some(7));
     await_marked(&mark, 0);
     await_gone(&scratch);
 }
@@ -282,7 +300,7 @@ fn the_run_is_killed() {
 }
 
 fn the_process_group_is_killed() {
-    let guarded = start("park");
+    let mut guarded = start("park");
     guarded.all_are_there();
     kill_process_group(guarded.guard_pid(), Signal::KILL).unwrap();
     assert_eq!(guarded.end(), 1009);
@@ -290,15 +308,23 @@ fn the_process_group_is_killed() {
 
 fn an_interrupt_lets_the_run_finish() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let guarded = start("finish-on-interrupt");
+        let mut guarded = start("finish-on-interrupt");
         guarded.all_are_there();
         kill_process(guarded.guard_pid(), signal).unwrap();
         assert_eq!(guarded.end(), 130);
     }
 }
 
+fn an_interrupt_reaches_a_stopped_run() {
+    let mut guarded = start("finish-on-interrupt");
+    guarded.all_are_there();
+    kill_process(Pid::from_raw(guarded.run).unwrap(), Signal::STOP).unwrap();
+    kill_process(guarded.guard_pid(), Signal::INT).unwrap();
+    assert_eq!(guarded.end(), 130);
+}
+
 fn a_second_interrupt_kills_the_run() {
-    let guarded = start("park");
+    let mut guarded = start("park");
     guarded.all_are_there();
     // Two that are pending at once are one; so this repeats it until the run is gone.
     let run_is_gone = || {

@@ -16,11 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal as MaskedSignal};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Ended, GuardError, Interrupt, Interrupts, Role, scratch};
+use crate::drive::clock;
 use crate::drive::process::kill::{self, KILL_TIME_MAX};
 use crate::drive::process::tree::{self, Tree};
 use crate::drive::process::{Exit, ExitWait, ExitWatch, Pid, procfs, raw, registry, typed};
@@ -46,6 +47,8 @@ type Hook = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Run {
     scratch: PathBuf,
+    /// The guard; none if it was dead before it could be watched.
+    guard: Option<Arc<OwnedFd>>,
     hook: Arc<Mutex<Option<Hook>>>,
 }
 
@@ -119,6 +122,8 @@ async fn watch_over(scratch: &Path) -> Result<Exit, GuardError> {
                 was_interrupted |= interrupt == Interrupt::Interrupt;
                 // Not reaped yet, so the pid is still the run's; it may have ended, which the wait tells.
                 let _ = kill_process(typed(pid), forwarded);
+                // Should something have stopped the run, it could not act on that.
+                let _ = kill_process(typed(pid), Signal::CONT);
             }
         }
     };
@@ -167,19 +172,23 @@ fn start_run(guard: Pid, scratch: PathBuf) -> Result<Run, GuardError> {
     let hook = Arc::new(Mutex::new(None));
     let pidfd = pidfd_open(typed(guard), PidfdFlags::empty()).ok();
     // Only now is it certain whom the descriptor means: as long as it is our parent, it is the guard.
-    let pidfd = pidfd.filter(|_| getppid() == Some(typed(guard)));
-    let (folder, shared) = (scratch.clone(), Arc::clone(&hook));
+    let pidfd = pidfd.filter(|_| getppid() == Some(typed(guard))).map(Arc::new);
+    let (folder, shared, guard) = (scratch.clone(), Arc::clone(&hook), pidfd.clone());
     let watcher = std::thread::Builder::new().name("guard-watch".to_owned());
     let watch = move || {
-        if let Some(pidfd) = pidfd {
-            wait_for_death(&pidfd);
+        if let Some(guard) = guard {
+            wait_for_death(&guard);
         }
         end_orphaned(&folder, &shared);
     };
     watcher
         .spawn(watch)
         .map_err(GuardError::at("start the thread that watches the guard"))?;
-    Ok(Run { scratch, hook })
+    Ok(Run {
+        scratch,
+        guard: pidfd,
+        hook,
+    })
 }
 
 /// Waits until the process of the descriptor has ended, for as long as that takes.
@@ -217,6 +226,23 @@ fn call_bounded(hook: Hook) {
         .is_ok()
     {
         let _ = is_done.recv_timeout(HOOK_TIME_MAX);
+    }
+}
+
+impl Drop for Run {
+    /// The end of `main` would end the process while the other thread still cleans up after a dead guard.
+    fn drop(&mut self) {
+        let is_dead = |guard: &Arc<OwnedFd>| {
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            matches!(
+                poll(&mut [PollFd::new(&**guard, PollFlags::IN)], Some(&at_once)),
+                Ok(1..)
+            )
+        };
+        if self.guard.as_ref().is_none_or(is_dead) {
+            // The last act of the other thread ends this one too.
+            clock::wait_until_blocking(HOOK_TIME_MAX + KILL_TIME_MAX + SCRATCH_TIME_MAX, || false);
+        }
     }
 }
 
