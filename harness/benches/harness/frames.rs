@@ -30,8 +30,14 @@ pub(crate) fn measure(stage: &Stage, rounds: u32) -> Section {
     let (mut driver, mut bare) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let frames = CALLS * FRAMES_PER_CALL;
-        let mut by_driver = || driver.push(per_second(frames, driver_micros(stage, &stage.round("driver", round))));
-        let mut by_bare = || bare.push(per_second(frames, bare_micros(stage, &stage.round("bare", round))));
+        let mut by_driver = || {
+            let micros = driver_micros(stage, &stage.round("driver", round));
+            driver.push(per_second(frames, micros));
+        };
+        let mut by_bare = || {
+            let micros = bare_micros(stage, &stage.round("bare", round));
+            bare.push(per_second(frames, micros));
+        };
         if round % 2 == 0 {
             by_driver();
             by_bare();
@@ -109,9 +115,11 @@ fn calls(plan: Plan) -> Plan {
 /// From the first measured request to the last reply.
 fn micros_in(record: &Record) -> u64 {
     let sent_or_come = |direction: Direction| {
-        record.events.iter().filter_map(move |event| match &event.body {
-            Body::Message(message) if message.direction == direction => Some((event.at, message)),
-            _ => None,
+        record.events.iter().filter_map(move |event| {
+            let Body::Message(message) = &event.body else {
+                return None;
+            };
+            (message.direction == direction).then_some((event.at, message))
         })
     };
     let is_call = |(_, message): &(u64, &Message)| payload(message, "/method") == Some("tools/call");

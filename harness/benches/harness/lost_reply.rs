@@ -42,100 +42,26 @@ enum Part {
 }
 
 /// Each part with how far it is indented (a part stands under its whole), its name, and what it is.
+#[rustfmt::skip] // A table, one line a row.
 const PARTS: [(Part, usize, &str, &str); 18] = [
-    (
-        Part::Command,
-        0,
-        "command",
-        "the whole of it, from its start to its exit",
-    ),
-    (
-        Part::Probe,
-        1,
-        "probe",
-        "a server is started and ended once, to see whether it starts and what it speaks",
-    ),
-    (
-        Part::Control,
-        1,
-        "control",
-        "sees-duplicates: its server, its writes, its looks into the store",
-    ),
-    (Part::Case, 1, "case", "lost-reply alone: driven, recorded, judged"),
-    (
-        Part::Launch,
-        2,
-        "launch",
-        "both servers: the step begins -> the process is started",
-    ),
-    (
-        Part::Spawn,
-        2,
-        "spawn",
-        "both servers: the process is started -> it has answered the handshake",
-    ),
-    (
-        Part::Protocol,
-        2,
-        "protocol",
-        "rounds without a fault (first round, status, retry): request -> reply",
-    ),
-    (
-        Part::Commit,
-        2,
-        "commit",
-        "the last round is sent -> its effect is seen in the living store",
-    ),
-    (
-        Part::Withhold,
-        2,
-        "withhold",
-        "the effect is seen -> the reply lies whole in our pipe (often it does before)",
-    ),
-    (
-        Part::Kill,
-        2,
-        "kill",
-        "effect seen and reply withheld -> no process of the tree is left",
-    ),
-    (
-        Part::Stop,
-        2,
-        "stop",
-        "the second server's input is closed -> no process of its tree is left",
-    ),
-    (
-        Part::ReadBack,
-        2,
-        "read-back",
-        "one look into the living store, two frozen copies and their queries",
-    ),
-    (Part::Judging, 2, "judging", "judge(case, record); measured apart"),
-    (
-        Part::RestOfCase,
-        2,
-        "rest",
-        "folders, the frames that are built between rounds, reading the record, the verdict",
-    ),
-    (
-        Part::RestOfCommand,
-        1,
-        "rest",
-        "the guard, the end, and what the next three do",
-    ),
-    (
-        Part::Start,
-        2,
-        "start",
-        "one start of the executable, of two; measured apart, by `harness --version`",
-    ),
-    (
-        Part::Digest,
-        2,
-        "digest",
-        "SHA-256 of the executable, on a thread beside the cases; measured apart",
-    ),
-    (Part::Seal, 2, "seal", "SHA256SUMS over the evidence; measured apart"),
+    (Part::Command,       0, "command",   "the whole of it, from its start to its exit"),
+    (Part::Probe,         1, "probe",     "a server is started and ended once: does it start, and what does it speak"),
+    (Part::Control,       1, "control",   "sees-duplicates: its server, its writes, its looks into the store"),
+    (Part::Case,          1, "case",      "lost-reply alone: driven, recorded, judged"),
+    (Part::Launch,        2, "launch",    "both servers: the step begins -> the process is started"),
+    (Part::Spawn,         2, "spawn",     "both servers: the process is started -> it has answered the handshake"),
+    (Part::Protocol,      2, "protocol",  "rounds without a fault (first round, status, retry): request -> reply"),
+    (Part::Commit,        2, "commit",    "the last round is sent -> its effect is seen in the living store"),
+    (Part::Withhold,      2, "withhold",  "the effect is seen -> the reply lies in our pipe (often it lies there before)"),
+    (Part::Kill,          2, "kill",      "effect seen and reply withheld -> no process of the tree is left"),
+    (Part::Stop,          2, "stop",      "the second server's input is closed -> no process of its tree is left"),
+    (Part::ReadBack,      2, "read-back", "one look into the living store, two frozen copies, their queries"),
+    (Part::Judging,       2, "judging",   "judge(case, record); measured apart"),
+    (Part::RestOfCase,    2, "rest",      "folders, the count before the fault, reading the record, the verdict"),
+    (Part::RestOfCommand, 1, "rest",      "the guard, the end, and what of the next three is waited for"),
+    (Part::Start,         2, "start",     "one start of the executable, of two; measured apart, by `harness --version`"),
+    (Part::Digest,        2, "digest",    "SHA-256 of the executable, on a thread beside the cases; measured apart"),
+    (Part::Seal,          2, "seal",      "SHA256SUMS over the evidence; measured apart"),
 ];
 
 /// Microseconds by part.
