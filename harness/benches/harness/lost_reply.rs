@@ -57,7 +57,7 @@ const PARTS: [(Part, usize, &str, &str); 18] = [
     (Part::Stop,          2, "stop",      "the second server's input is closed -> no process of its tree is left"),
     (Part::ReadBack,      2, "read-back", "one look into the living store, two frozen copies, their queries"),
     (Part::Judging,       2, "judging",   "judge(case, record); measured apart"),
-    (Part::RestOfCase,    2, "rest",      "folders, the count before the fault, reading the record, the verdict"),
+    (Part::RestOfCase,    2, "rest of case", "folders, the count before the fault, reading the record, the verdict"),
     (Part::RestOfCommand, 1, "rest",      "the guard, the end, and what of the next three is waited for"),
     (Part::Start,         2, "start",     "one start of the executable, of two; measured apart, by `harness --version`"),
     (Part::Digest,        2, "digest",    "SHA-256 of the executable, on a thread beside the cases; measured apart"),

@@ -41,7 +41,6 @@ pub(crate) struct Row {
     p90: f64,
     means: &'static str,
     /// How far the name is indented: a part stands under its whole.
-    #[serde(skip)]
     depth: usize,
 }
 
