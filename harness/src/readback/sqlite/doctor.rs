@@ -105,7 +105,9 @@ fn copy_new(from: &Path, into: &Path) -> io::Result<()> {
 fn double_all(file: &Path, marker: &str) -> rusqlite::Result<Vec<DoubledTable>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(file, flags)?;
-    connection.execute_batch("PRAGMA foreign_keys=OFF; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;")?;
+    connection.execute_batch(
+        "PRAGMA foreign_keys=OFF; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF; PRAGMA synchronous=OFF;",
+    )?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut doubled = Vec::new();
     for table in Table::all(&transaction)? {
