@@ -40,7 +40,7 @@ pub struct Request {
     pub scratch: PathBuf,
     /// The harness's own executable.
     pub harness: PathBuf,
-    /// The words that repeat this run, up to the case.
+    /// The words that repeat this run, after those that name the case.
     pub repeat: String,
 }
 
@@ -280,7 +280,7 @@ impl Conductor {
                 .map(|surface| surface.name())
                 .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
-            repeat: format!("{} --case {}", self.request.repeat, case.id),
+            repeat: format!("harness run --case {} {}", case.id, self.request.repeat),
             verdict,
         }
     }

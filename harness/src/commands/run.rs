@@ -262,9 +262,9 @@ fn split_words(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// The words that repeat this run, without its cases.
+/// The words that repeat this run, to stand after those that name its case.
 fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
-    let mut words = vec!["harness run".to_owned()];
+    let mut words = Vec::new();
     if let Some(target) = &arguments.target {
         words.push(format!("--target {}", quoted(&target.display().to_string())));
     }
@@ -272,9 +272,13 @@ fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
         words.push(format!("--stdio {}", quoted(line)));
     }
     if let Some(defect) = &arguments.defect {
-        words.push(format!("--defect {defect}"));
+        words.push(format!("--defect {}", quoted(defect)));
     }
     words.push(format!("--seed {seed}"));
+    if !arguments.command.is_empty() {
+        words.push("--".to_owned());
+        words.extend(arguments.command.iter().map(|word| quoted(word)));
+    }
     words.join(" ")
 }
 

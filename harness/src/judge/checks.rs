@@ -27,7 +27,7 @@ pub(super) fn evaluate(check: &Check, plan: &Plan, facts: &Facts) -> CheckResult
         return result(check, CheckOutcome::Inconclusive, Some(say), None, comparison.findings);
     }
     if !comparison.findings.is_empty() {
-        return broken(check, plan, comparison.findings);
+        return broken(check, plan, facts, comparison.findings);
     }
     match comparison.never_made {
         Some(path) => {
@@ -55,7 +55,7 @@ fn inapplicable(check: &Check, plan: &Plan) -> Option<String> {
 }
 
 /// What a break means, and whose promise it is.
-fn broken(check: &Check, plan: &Plan, findings: Vec<PathFinding>) -> CheckResult {
+fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>) -> CheckResult {
     let contract = &plan.contract;
     let guarded = contract.preset.is_reference();
     let outcome = match check.basis {
@@ -91,10 +91,16 @@ fn broken(check: &Check, plan: &Plan, findings: Vec<PathFinding>) -> CheckResult
         )),
         Basis::Machinery => Some("the harness's own machinery".to_owned()),
     };
-    let say = check
+    let mut say = check
         .say
         .clone()
         .unwrap_or_else(|| "it is not as the case expects".to_owned());
+    // What is missing is the reader's next step, where the read-back itself is in question.
+    if check.basis == Basis::Machinery
+        && let Some(missing) = findings.iter().find_map(|finding| facts.missing(&finding.path))
+    {
+        say = format!("{say}: {missing}");
+    }
     result(check, outcome, Some(say), whose, findings)
 }
 

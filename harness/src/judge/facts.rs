@@ -24,6 +24,8 @@ pub(super) struct Facts {
     pub(super) tree: Map<String, Value>,
     /// Paths of facts that could not be observed, and why.
     unobserved: BTreeMap<String, String>,
+    /// Paths of counts that are zero because there is no store or no table, and what is missing.
+    missing: BTreeMap<String, String>,
 }
 
 /// What a path leads to.
@@ -81,6 +83,11 @@ impl Facts {
         Lookup::Absent
     }
 
+    /// What is missing, where that is why the count at this path is zero.
+    pub(super) fn missing(&self, path: &str) -> Option<&str> {
+        self.missing.get(path).map(String::as_str)
+    }
+
     fn process(&mut self, process: &str, plan: &Plan, record: &Record) {
         let of_process = |event: &&crate::record::Event| event.process.as_deref() == Some(process);
         let events: Vec<_> = record.events.iter().filter(of_process).cloned().collect();
@@ -120,6 +127,10 @@ impl Facts {
                 Some(Doubled::Always) | None => seen.effects.count(),
             };
             self.count(&mut facts, label, "effects", name, effects, seen.effects.problem());
+            if let Some(missing) = seen.effects.missing() {
+                self.missing
+                    .insert(format!("{label}.effects.{name}"), missing.to_owned());
+            }
             if let Some(ledger) = &seen.ledger {
                 self.count(&mut facts, label, "ledger", name, ledger.count(), ledger.problem());
             }

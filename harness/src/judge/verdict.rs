@@ -128,8 +128,10 @@ fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Opti
     }
     let first = |outcome: CheckOutcome| {
         let with = || checks.iter().filter(move |check| check.outcome == outcome);
-        // What the case is about is the reason, before what merely came with it.
-        with().find(|check| check.about).or_else(|| with().next())
+        // What the case is about is the reason, before what merely came with it. Of what kept us from testing, the first
+        // is the reason: the others follow from it.
+        let about = || with().find(|check| check.about && outcome != CheckOutcome::Inconclusive);
+        about().or_else(|| with().next())
     };
     let verdicts = [
         (CheckOutcome::Inconclusive, Verdict::Inconclusive),

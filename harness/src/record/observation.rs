@@ -105,6 +105,14 @@ impl Reading {
         }
     }
 
+    /// What is not there, where that is why there are no rows.
+    pub fn missing(&self) -> Option<&str> {
+        match &self.outcome {
+            ReadingOutcome::Nothing { missing } => Some(missing),
+            ReadingOutcome::Rows(_) | ReadingOutcome::Unreadable { .. } => None,
+        }
+    }
+
     /// Why nothing is known, where that is so.
     pub fn problem(&self) -> Option<&str> {
         match &self.outcome {

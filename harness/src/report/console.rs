@@ -75,6 +75,10 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
 }
 
 fn show_control(printer: &mut Printer, control: &ControlReport, report: &CaseReport) {
+    // The case that asks for it lacks the same surfaces, and says so.
+    if control.verdict == Verdict::Unsupported && !report.requested {
+        return;
+    }
     let counts: Vec<String> = control.counts.iter().map(ToString::to_string).collect();
     let copy = if control.doctored {
         " (2 on a copy with doubled rows)"
@@ -84,18 +88,19 @@ fn show_control(printer: &mut Printer, control: &ControlReport, report: &CaseRep
     let text = match control.verdict {
         Verdict::Pass => format!("{}: the read-back counted {}{copy}", control.case, counts.join(", ")),
         Verdict::Fail | Verdict::Unguarded | Verdict::Unsupported | Verdict::Inconclusive => {
-            let reason = report.verdict.reason.as_deref().unwrap_or("no reason");
-            format!(
-                "{}: {}; it counted {}; {reason}",
-                control.case,
-                control.verdict.name(),
-                counts.join(", ")
-            )
+            let counted = if counts.is_empty() {
+                String::new()
+            } else {
+                format!("; it counted {}", counts.join(", "))
+            };
+            format!("{}: {}{counted}", control.case, control.verdict.name())
         }
     };
     printer.line(&[span(Style::Bold, "control   "), plain(text)]);
-    if control.verdict != Verdict::Pass {
-        show_trouble(printer, report);
+    match control.verdict {
+        Verdict::Pass => {}
+        Verdict::Unsupported => show_reason(printer, report),
+        Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive => show_trouble(printer, report),
     }
 }
 
@@ -112,6 +117,9 @@ fn show_trouble(printer: &mut Printer, report: &CaseReport) {
         CheckOutcome::Held | CheckOutcome::Noted | CheckOutcome::NotApplicable | CheckOutcome::NotJudged => false,
     };
     let broken: Vec<&CheckResult> = report.verdict.checks.iter().filter(troubling).collect();
+    if report.verdict.verdict == Verdict::Inconclusive {
+        return show_obstacle(printer, report, &broken);
+    }
     // What the case is about is shown in full; what merely came with it, by name.
     let (about, collateral): (Vec<&CheckResult>, Vec<&CheckResult>) = broken.iter().partition(|check| check.about);
     let (shown, named) = if about.is_empty() {
@@ -119,18 +127,31 @@ fn show_trouble(printer: &mut Printer, report: &CaseReport) {
     } else {
         (about, collateral)
     };
+    for check in shown {
+        show_check(printer, check);
+    }
+    show_names(printer, &named);
+    show_rows(printer, &report.verdict.rows);
+}
+
+/// What kept us from testing. Checks that broke because of it are named only, where they are not the reason.
+fn show_obstacle(printer: &mut Printer, report: &CaseReport, broken: &[&CheckResult]) {
+    let reason = report.verdict.reason.as_deref().unwrap_or_default();
+    let is_reason = |check: &CheckResult| reason.starts_with(&format!("{}: ", check.id));
+    let (shown, named): (Vec<&CheckResult>, Vec<&CheckResult>) = broken.iter().partition(|check| is_reason(check));
     if shown.is_empty() {
-        show_reason(printer, report);
+        return show_reason(printer, report);
     }
     for check in shown {
         show_check(printer, check);
     }
-    if !named.is_empty() {
-        let names: Vec<&str> = named.iter().map(|check| check.id.as_str()).collect();
+    show_names(printer, &named);
+}
+
+fn show_names(printer: &mut Printer, checks: &[&CheckResult]) {
+    if !checks.is_empty() {
+        let names: Vec<&str> = checks.iter().map(|check| check.id.as_str()).collect();
         printer.line(&[span(Style::Dim, format!("{INDENT}also broken: {}", names.join(", ")))]);
-    }
-    if report.verdict.verdict != Verdict::Inconclusive {
-        show_rows(printer, &report.verdict.rows);
     }
 }
 
@@ -193,7 +214,7 @@ fn show_next(printer: &mut Printer, case: &Case, report: &CaseReport) {
     line("explain", &format!("harness explain {}", case.id));
 }
 
-/// Says what the run came to: the totals, the target again, and where the evidence is.
+/// Says where the evidence is, and last what the run came to and on which target.
 pub fn show_end(printer: &mut Printer, report: &RunReport) {
     if let Some(reason) = &report.did_not_start {
         printer.line(&[span(Style::Odd, "DID NOT START"), plain(format!("  {reason}"))]);
@@ -209,8 +230,8 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
     }
     show_missing(printer, &report.cases);
     printer.blank();
-    printer.line(&totals(report));
     printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+    printer.line(&totals(report));
 }
 
 /// Each surface that some case lacked, once, with the cases.

@@ -3,13 +3,15 @@
 //! A test binary starts itself with `--role NAME …` and then plays that part. Every part ends by itself after a while,
 //! so that a failing test leaves nothing for long.
 
-#![allow(dead_code, reason = "two test binaries use different parts of this")]
+#![allow(dead_code, reason = "every test binary uses other parts of this")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) mod profile;
 pub(crate) mod roles;
+pub(crate) mod run;
 
 /// Variable by which a test finds the processes that it is the cause of.
 pub(crate) const MARK_VARIABLE: &str = "HARNESS_TEST_MARK";

@@ -1,0 +1,166 @@
+//! A small MCP server over standard input and output, written by hand: one tool that writes in one round, one that reads.
+//!
+//! It serves two purposes. Read as it stands, without a flag, it is an example of what a server needs so that a retry
+//! after a lost reply writes nothing twice: the effect, the key and the result are committed in one transaction, and
+//! the reply is written after the commit. With flags it is the other kind of server too: the tests of the harness use
+//! it to make every mistake that a server can make.
+//!
+//! ```text
+//! plain-server --database orders.sqlite3
+//! harness run --target target.toml          # [launch] command = ["plain-server", "--database", "{data}/orders.sqlite3"]
+//! ```
+//!
+//! | file | for |
+//! |---|---|
+//! | `main.rs` | the loop: a line in, a line out |
+//! | `protocol.rs` | requests and replies in both eras of MCP |
+//! | `store.rs` | the orders and the keys, in SQLite |
+//! | `options.rs` | the flags |
+//! | `trouble.rs` | what `--misbehave` does; nothing of it belongs into a server |
+
+mod options;
+mod protocol;
+mod store;
+mod trouble;
+
+use std::error::Error;
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::Value;
+
+use options::Options;
+use protocol::{Call, Request};
+use store::{Order, Outcome, Store};
+use trouble::{Kind, Trouble};
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let trouble = Trouble::of(&options);
+    match trouble.at_start(&options).and_then(|()| serve(&options, &trouble)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Standard output belongs to the protocol; what people should read goes to standard error.
+            let _ = writeln!(std::io::stderr(), "plain-server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Answers requests, one a line, until standard input ends.
+fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
+    let mut server = Server {
+        options,
+        trouble,
+        store: Store::open(&trouble.database(options), options)?,
+        postponed: None,
+        initialized: false,
+    };
+    for line in std::io::stdin().lock().lines() {
+        server.commit_postponed()?;
+        // A line that is no JSON, and a notification, get no answer.
+        let Some(request) = serde_json::from_str::<Value>(&line?)
+            .ok()
+            .as_ref()
+            .and_then(Request::of)
+        else {
+            continue;
+        };
+        if let Some(reply) = server.answer(&request)? {
+            trouble.before_reply(&request)?;
+            say(&reply)?;
+            trouble.after_reply(&request, &reply)?;
+        }
+    }
+    server.commit_postponed()
+}
+
+/// One frame: compact JSON and a line end, then flushed, because the client waits for it.
+fn say(frame: &Value) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{frame}")?;
+    stdout.flush()
+}
+
+struct Server<'a> {
+    options: &'a Options,
+    trouble: &'a Trouble,
+    store: Store,
+    /// An order that was promised and not yet written: only a server that misbehaves has one.
+    postponed: Option<Order>,
+    /// Whether the handshake of the legacy era has been done.
+    initialized: bool,
+}
+
+impl Server<'_> {
+    /// The reply to a request; nothing where a server that misbehaves stays silent.
+    fn answer(&mut self, request: &Request) -> Result<Option<Value>, Box<dyn Error>> {
+        if self.trouble.has(Kind::NeverAnswer) {
+            return Ok(None);
+        }
+        let era = self.options.era;
+        Ok(Some(match request.method.as_str() {
+            "server/discover" if era.is_modern() => protocol::discovered(request, &self.trouble.name()),
+            "initialize" if era.is_legacy() => {
+                self.initialized = true;
+                protocol::initialized(request, &self.trouble.name())
+            }
+            "ping" => protocol::result(request, &serde_json::json!({})),
+            "tools/list" => protocol::tools(request),
+            "tools/call" if !self.may_call(request) => protocol::error(
+                request,
+                protocol::INVALID_REQUEST,
+                "no handshake, and no revision in `_meta`",
+            ),
+            "tools/call" => return self.call(request),
+            other => protocol::error(request, protocol::METHOD_NOT_FOUND, &format!("unknown method {other}")),
+        }))
+    }
+
+    /// A modern request carries its revision; a legacy one comes after the handshake.
+    fn may_call(&self, request: &Request) -> bool {
+        (self.options.era.is_modern() && request.is_modern) || self.initialized
+    }
+
+    fn call(&mut self, request: &Request) -> Result<Option<Value>, Box<dyn Error>> {
+        match request.call() {
+            Ok(Call::CreateOrder(order)) => self.create_order(request, order),
+            Ok(Call::GetOrderStatus { key }) => Ok(Some(protocol::tool_result(request, &self.store.status(&key)?))),
+            Err(message) => Ok(Some(protocol::error(request, protocol::INVALID_PARAMS, &message))),
+        }
+    }
+
+    fn create_order(&mut self, request: &Request, order: Order) -> Result<Option<Value>, Box<dyn Error>> {
+        if self.trouble.has(Kind::NeverAnswerWrites) {
+            return Ok(None);
+        }
+        if self.trouble.has(Kind::AsynchronousWrite) {
+            self.postponed = Some(order);
+            return Ok(Some(protocol::tool_result(
+                request,
+                &serde_json::json!({"order_id": 1}),
+            )));
+        }
+        let outcome = self.store.create(&order)?;
+        self.trouble.after_commit(&outcome);
+        Ok(match outcome {
+            Outcome::Replayed(_) if self.trouble.has(Kind::NeverAnswerRetry) => None,
+            Outcome::Created(result) | Outcome::Replayed(result) => {
+                Some(protocol::tool_result(request, &self.trouble.spoil(result)))
+            }
+            Outcome::Conflict => Some(protocol::tool_error(
+                request,
+                "IDEMPOTENCY_CONFLICT",
+                "this key was used for another order",
+            )),
+        })
+    }
+
+    fn commit_postponed(&mut self) -> Result<(), Box<dyn Error>> {
+        if let Some(order) = self.postponed.take() {
+            self.store.create(&order)?;
+        }
+        Ok(())
+    }
+}

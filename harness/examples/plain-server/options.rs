@@ -1,0 +1,94 @@
+//! The flags. Without any but `--database` this is a server that keeps its promises.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+use crate::trouble::Kind;
+
+/// A small MCP server that keeps orders in SQLite
+#[derive(Debug, Parser)]
+pub(crate) struct Options {
+    /// The SQLite file; made when it is not there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) database: PathBuf,
+    /// The era of MCP that is spoken
+    #[arg(long, value_enum, default_value = "both")]
+    pub(crate) era: Era,
+    /// How SQLite commits
+    #[arg(long, value_enum, default_value = "wal")]
+    pub(crate) journal: Journal,
+    /// By what a repeated order is known
+    #[arg(long, value_enum, default_value = "key")]
+    pub(crate) dedupe: Dedupe,
+    /// What becomes of another order under a used key
+    #[arg(long, value_enum, default_value = "refuse")]
+    pub(crate) conflict: OnConflict,
+    /// Mistakes to make, for tests. May be repeated
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) misbehave: Vec<Kind>,
+    /// Make them only where the path of the database contains this text
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) only_in: String,
+}
+
+/// The eras of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Era {
+    /// 2026-07-28: no handshake, every request carries its revision
+    Modern,
+    /// 2025-11-25 and older: `initialize` first
+    Legacy,
+    /// Both
+    Both,
+}
+
+impl Era {
+    pub(crate) fn is_modern(self) -> bool {
+        matches!(self, Self::Modern | Self::Both)
+    }
+
+    pub(crate) fn is_legacy(self) -> bool {
+        matches!(self, Self::Legacy | Self::Both)
+    }
+}
+
+/// How SQLite commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Journal {
+    /// A write-ahead log
+    Wal,
+    /// A rollback journal, deleted after each commit
+    Delete,
+}
+
+impl Journal {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Wal => "WAL",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// By what a repeated order is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dedupe {
+    /// By the key that the client sends
+    Key,
+    /// By its content: note and quantity are unique
+    Content,
+    /// By nothing: every call writes
+    None,
+}
+
+/// What becomes of another order under a used key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnConflict {
+    /// It is refused
+    Refuse,
+    /// It gets the result of the first one
+    Ignore,
+    /// It is written too
+    Apply,
+}

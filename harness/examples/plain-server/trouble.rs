@@ -1,0 +1,222 @@
+//! Everything that `--misbehave` does. A server to copy from has no such file.
+
+use std::error::Error;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::options::Options;
+use crate::protocol::Request;
+use crate::say;
+use crate::store::{Outcome, Store};
+
+/// The mistakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Say something on standard error and exit with code 7 before anything is answered
+    DieAtStart,
+    /// The first start on a store is good, every later one fails
+    RestartFails,
+    /// Exit when the first request is not `initialize`, as some servers of the legacy era do
+    ExitOnDiscover,
+    /// Answer nothing at all
+    NeverAnswer,
+    /// Answer everything but writes, and write nothing
+    NeverAnswerWrites,
+    /// Answer a write, but not its repetition
+    NeverAnswerRetry,
+    /// Greet people on standard output
+    BannerOnStdout,
+    /// Send notifications before each reply, with errors and numbers in them
+    NotificationBeforeReply,
+    /// Send a line of 50 MiB before the reply to a write
+    BigLine,
+    /// Leave a child that has gone into a session of its own and keeps standard output open
+    ForkChild,
+    /// Send each reply twice
+    ReplyTwice,
+    /// Send a false reply whose id is the right number as a text, then the right one
+    DecoyReply,
+    /// Send replies to writes whose id is the right number as a text, and exit
+    WrongIdType,
+    /// Put control sequences and false lines into everything that a person may see
+    HostileText,
+    /// Write into another file than the one that was named
+    WriteElsewhere,
+    /// Put bytes that are no database where the database should be, and keep the orders in memory
+    GarbageStore,
+    /// Reply first, and commit when the next request comes or standard input ends
+    AsynchronousWrite,
+    /// Exit after a commit, before its reply
+    ExitAfterCommit,
+}
+
+/// Control sequences, line ends, and what build logs read as commands.
+const HOSTILE: &str = "\u{1b}[2J\u{1b}[1;31mPASS\u{7}\r\n::error::forged\nPASS  forged\u{9b}2K\u{202e}\u{8}";
+
+const BIG_LINE_BYTES: usize = 50 * 1024 * 1024;
+
+/// After so long the child that was left behind ends by itself.
+const CHILD_LIFE_MAX: Duration = Duration::from_secs(120);
+
+/// Tells the child that was left behind what it is.
+const CHILD_VARIABLE: &str = "PLAIN_SERVER_CHILD";
+
+/// The mistakes to make here.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    kinds: Vec<Kind>,
+}
+
+impl Trouble {
+    /// None, where `--only-in` names another place.
+    pub(crate) fn of(options: &Options) -> Self {
+        let here = options.database.display().to_string().contains(&options.only_in);
+        Self {
+            kinds: if here { options.misbehave.clone() } else { Vec::new() },
+        }
+    }
+
+    pub(crate) fn has(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// The name by which the server introduces itself.
+    pub(crate) fn name(&self) -> String {
+        let name = "plain-server";
+        if self.has(Kind::HostileText) {
+            format!("{name}{HOSTILE}")
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// The file that is really written.
+    pub(crate) fn database(&self, options: &Options) -> PathBuf {
+        if self.has(Kind::WriteElsewhere) {
+            options.database.with_extension("elsewhere")
+        } else if self.has(Kind::GarbageStore) {
+            PathBuf::from(":memory:")
+        } else {
+            options.database.clone()
+        }
+    }
+
+    /// What goes wrong before the first request.
+    pub(crate) fn at_start(&self, options: &Options) -> Result<(), Box<dyn Error>> {
+        if std::env::var_os(CHILD_VARIABLE).is_some() {
+            outlive();
+        }
+        if self.has(Kind::HostileText) {
+            writeln!(std::io::stderr(), "{HOSTILE}")?;
+        }
+        if self.has(Kind::DieAtStart) {
+            writeln!(
+                std::io::stderr(),
+                "reading the configuration\n\nno licence: cannot go on"
+            )?;
+            exit(7);
+        }
+        if self.has(Kind::RestartFails) && options.database.exists() {
+            return Err("the store is there already, and that was not foreseen".into());
+        }
+        if self.has(Kind::WriteElsewhere) {
+            drop(Store::open(&options.database, options)?);
+        }
+        if self.has(Kind::GarbageStore) {
+            std::fs::write(&options.database, "this is no database\n".repeat(100))?;
+        }
+        if self.has(Kind::BannerOnStdout) {
+            let mut stdout = std::io::stdout().lock();
+            writeln!(stdout, "plain-server: ready\n\n{{\"listening\": true}}\n[1,\n{{")?;
+            stdout.flush()?;
+        }
+        if self.has(Kind::ForkChild) {
+            leave_child(&options.database)?;
+        }
+        Ok(())
+    }
+
+    /// What is sent before a reply.
+    pub(crate) fn before_reply(&self, request: &Request) -> Result<(), Box<dyn Error>> {
+        let text = request.id.to_string();
+        if self.has(Kind::ExitOnDiscover) && request.method == "server/discover" {
+            exit(1);
+        }
+        if self.has(Kind::NotificationBeforeReply) {
+            say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))?;
+            let params = json!({"level": "error", "data": {"id": request.id, "error": "internal error"}});
+            say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}))?;
+        }
+        if self.has(Kind::BigLine) && request.is_write() {
+            big_line()?;
+        }
+        if (self.has(Kind::DecoyReply) || self.has(Kind::WrongIdType)) && request.is_write() {
+            let result = json!({"content": [], "structuredContent": {"order_id": -1}, "isError": true});
+            say(&json!({"jsonrpc": "2.0", "id": text, "result": result}))?;
+        }
+        if self.has(Kind::WrongIdType) && request.is_write() {
+            exit(0);
+        }
+        Ok(())
+    }
+
+    /// What is sent after a reply.
+    pub(crate) fn after_reply(&self, request: &Request, reply: &Value) -> Result<(), Box<dyn Error>> {
+        if self.has(Kind::ReplyTwice) && request.method == "tools/call" {
+            say(reply)?;
+        }
+        Ok(())
+    }
+
+    /// What goes wrong between the commit and the reply.
+    pub(crate) fn after_commit(&self, outcome: &Outcome) {
+        if self.has(Kind::ExitAfterCommit) && matches!(outcome, Outcome::Created(_)) {
+            exit(0);
+        }
+    }
+
+    /// A result with hostile texts in it.
+    pub(crate) fn spoil(&self, mut result: Value) -> Value {
+        if self.has(Kind::HostileText) {
+            result["said"] = HOSTILE.into();
+            result[HOSTILE] = 1.into();
+        }
+        result
+    }
+}
+
+#[expect(clippy::exit, reason = "a server that dies is the part it plays")]
+fn exit(code: i32) -> ! {
+    std::process::exit(code)
+}
+
+fn big_line() -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let piece = vec![b'x'; 1024 * 1024];
+    for _ in 0..BIG_LINE_BYTES / piece.len() {
+        stdout.write_all(&piece)?;
+    }
+    stdout.write_all(b"\n")?;
+    stdout.flush()
+}
+
+fn leave_child(database: &Path) -> std::io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--database").arg(database).env(CHILD_VARIABLE, "1");
+    command.stdin(Stdio::null()).spawn().map(drop)
+}
+
+/// The life of the child that was left behind.
+fn outlive() -> ! {
+    // It was just forked, so it leads no group and may leave its session.
+    let _ = rustix::process::setsid();
+    let (_keep, nothing) = mpsc::channel::<()>();
+    let _ = nothing.recv_timeout(CHILD_LIFE_MAX);
+    exit(0)
+}

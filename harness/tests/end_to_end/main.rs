@@ -1,0 +1,30 @@
+//! The product from outside: the real binary, against the built-in server and against a plain server that misbehaves.
+//!
+//! | file | what it shows |
+//! |---|---|
+//! | `reference.rs` | the built-in server passes, and what the report of a lost reply holds |
+//! | `defects.rs` | every planted defect is caught on the check that is about it, with rows and frames |
+//! | `blind.rs` | a read-back that cannot see is inconclusive, never a pass |
+//! | `contracts.rs` | whose promise it is: fail, unguarded, unsupported, and what that means for the exit code |
+//! | `targets.rs` | which target is tested, and that it is said |
+//! | `wire.rs` | eras, odd frames, servers that die or stay silent |
+//! | `hostile.rs` | what a server writes cannot speak to a terminal |
+//! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
+//! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
+//! | `verify.rs` | evidence that moved, and evidence that was changed |
+//! | `command_line.rs` | what the commands print, as snapshots |
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test: a panic is its failure, also in what several tests share"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod blind;
+mod contracts;
+mod defects;
+mod reference;
+mod targets;
+mod wire;

@@ -1,0 +1,204 @@
+//! Both eras, frames that are none, and servers that die, restart badly or never answer.
+
+use crate::support::profile::Profile;
+use crate::support::run::{Harness, Report};
+use crate::support::{MARK_VARIABLE, await_marked, new_mark};
+
+/// A long line must not be held in memory, twice over; the debug build itself takes some 30 MiB.
+const RESIDENT_KIB_MAX: u64 = 160 * 1024;
+
+fn run_on(profile: &Profile, case: &str) -> Report {
+    Harness::new().target(profile).case(case).run()
+}
+
+#[test]
+fn a_modern_server_is_asked_for_no_handshake() {
+    let run = run_on(&Profile::plain().flags("--era modern"), "lost-reply");
+    run.exits(0);
+    assert_eq!(run.json["target"]["server"]["protocol"], "2026-07-28");
+    assert!(!methods(&run, "lost-reply").contains(&"initialize".to_owned()));
+}
+
+#[test]
+fn a_legacy_server_gets_its_handshake_in_every_process() {
+    for trouble in [None, Some("exit-on-discover")] {
+        let mut profile = Profile::plain().flags("--era legacy");
+        if let Some(kind) = trouble {
+            profile = profile.misbehave(kind);
+        }
+        let run = run_on(&profile, "lost-reply");
+        run.exits(0);
+        assert_eq!(run.json["target"]["server"]["protocol"], "2025-11-25");
+        let methods = methods(&run, "lost-reply");
+        let count = |name: &str| methods.iter().filter(|method| *method == name).count();
+        assert_eq!(count("initialize"), 2, "{methods:?}");
+        assert_eq!(count("notifications/initialized"), 2, "{methods:?}");
+        assert_eq!(count("server/discover"), 0, "{methods:?}");
+    }
+}
+
+/// The methods of the frames that the harness sent.
+fn methods(run: &Report, case: &str) -> Vec<String> {
+    let sent = run
+        .record(case)
+        .into_iter()
+        .filter(|event| event["direction"] == "client-to-server");
+    sent.map(|event| event["payload"]["method"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// Nothing but one tool of one round, in the era that most servers speak.
+#[test]
+fn a_profile_with_nothing_but_a_write_and_a_query_is_enough() {
+    let profile = Profile::without_promise()
+        .flags("--era legacy --dedupe none")
+        .without("contract")
+        .without("contract.conflict")
+        .without("identity")
+        .part(
+            "write",
+            "tool = \"create_order\"\narguments = { note = \"{marker}\", qty = 1 }",
+        );
+    let run = Harness::new().target(&profile).run();
+    run.exits(0);
+    assert_eq!(run.json["control"]["counts"], serde_json::json!([0, 1, 2]));
+    assert_eq!(run.verdict("lost-reply"), "unguarded");
+    assert_eq!(run.verdict("reply-means-done"), "pass");
+    assert_eq!(run.verdict("changed-input"), "unsupported");
+}
+
+/// What comes beside the reply is no reply: banners, notifications, doubles, and ids of another type.
+#[test]
+fn frames_that_are_no_reply_change_nothing() {
+    for kind in [
+        "banner-on-stdout",
+        "notification-before-reply",
+        "reply-twice",
+        "decoy-reply",
+    ] {
+        for era in ["modern", "legacy"] {
+            let profile = Profile::with_status().flags("--era").flags(era).misbehave(kind);
+            for case in ["lost-reply", "identical-retry"] {
+                let run = run_on(&profile, case);
+                run.exits(0);
+                assert_eq!(
+                    run.verdict(case),
+                    "pass",
+                    "{kind} in the {era} era: {}",
+                    run.reason(case)
+                );
+                assert_eq!(run.done.verify(&run.evidence()).code, 0, "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_of_another_type_is_no_reply() {
+    let run = run_on(
+        &Profile::plain().misbehave_in("identical-retry", "wrong-id-type"),
+        "identical-retry",
+    );
+    run.exits(3);
+    assert_eq!(run.fact("identical-retry", "/attempt/outcome"), "unknown");
+}
+
+#[test]
+fn a_line_of_50_mib_is_recorded_by_its_digest_and_not_held_in_memory() {
+    let run = run_on(
+        &Profile::plain().misbehave_in("identical-retry", "big-line"),
+        "identical-retry",
+    );
+    run.exits(0);
+    let record = run.record("identical-retry");
+    let long: Vec<_> = record.iter().filter(|event| event["length"].is_u64()).collect();
+    assert_eq!(long.len(), 2, "one for each write");
+    assert_eq!(long[0]["length"], 50 * 1024 * 1024);
+    assert!(long[0]["payload"].is_null());
+    assert_eq!(long[0]["sha256"].as_str().unwrap().len(), 64);
+    let folder = run.evidence().join("cases/identical-retry/record.jsonl");
+    assert!(std::fs::metadata(folder).unwrap().len() < 200 * 1024);
+}
+
+#[test]
+fn a_server_that_dies_at_the_start_gets_one_line_and_its_last_words() {
+    let profile = Profile::plain().misbehave("die-at-start");
+    let done = Harness::new().target(&profile).case("lost-reply").run_human();
+    done.exits(3);
+    let starts = done
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("DID NOT START"))
+        .count();
+    assert_eq!(starts, 1, "{}", done.stdout);
+    assert!(done.stdout.contains("no licence: cannot go on"), "{}", done.stdout);
+    assert!(!done.stdout.contains("FAIL"), "{}", done.stdout);
+    assert_eq!(done.verify(&done.latest()).code, 0);
+
+    let run = Harness::new().target(&profile).run();
+    run.exits(3);
+    assert_eq!(run.json["cases"], serde_json::json!([]));
+    assert!(run.json["did_not_start"].is_string());
+    let words = run.json["last_words"].as_array().unwrap();
+    assert_eq!(words.last().unwrap(), "no licence: cannot go on");
+}
+
+#[test]
+fn a_program_that_is_not_there_did_not_start() {
+    let done = Harness::new().words(&["--", "no-such-program-anywhere"]).run_human();
+    done.exits(3);
+    assert!(done.stdout.contains("DID NOT START"), "{}", done.stdout);
+    assert!(done.stdout.contains("no-such-program-anywhere"), "{}", done.stdout);
+}
+
+#[test]
+fn a_server_that_does_not_start_again_is_inconclusive_and_said() {
+    let profile = Profile::plain().misbehave_in("lost-reply", "restart-fails");
+    let run = run_on(&profile, "lost-reply");
+    run.exits(3);
+    let reason = run.reason("lost-reply");
+    assert!(
+        reason.contains("`second`") && reason.contains("did not start"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_child_that_outlives_its_server_is_ended_with_it() {
+    let mark = new_mark();
+    let profile = Profile::plain().misbehave("fork-child").mark(&mark);
+    let run = run_on(&profile, "lost-reply");
+    run.exits(0);
+    await_marked(&mark, 0);
+    assert_eq!(run.fact("lost-reply", "/first/survivors"), 0);
+    let record = run.record("lost-reply");
+    let killed: Vec<_> = record.iter().filter(|event| event["kind"] == "signalled").collect();
+    assert_eq!(killed[0]["processes"], 2, "the server and its child: {killed:#?}");
+    let environment = record.iter().find(|event| event["kind"] == "process-started").unwrap();
+    assert!(environment["environment"].to_string().contains(MARK_VARIABLE));
+}
+
+/// The bounds are the harness's own, and no flag shortens them.
+#[test]
+#[ignore = "takes the 40 seconds that a server is given to answer at all"]
+fn a_server_that_never_answers_did_not_start() {
+    let done = Harness::new()
+        .target(&Profile::plain().misbehave("never-answer"))
+        .run_human();
+    done.exits(3);
+    assert!(
+        done.stdout
+            .contains("answered neither `server/discover` nor `initialize`"),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+#[ignore = "takes the 10 seconds that a reply is waited for"]
+fn a_retry_that_is_never_answered_is_no_pass() {
+    let profile = Profile::plain().misbehave_in("lost-reply", "never-answer-retry");
+    let run = run_on(&profile, "lost-reply");
+    assert_ne!(run.verdict("lost-reply"), "pass");
+    assert_ne!(run.done.code, 0);
+}
