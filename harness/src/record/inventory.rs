@@ -17,8 +17,11 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    pub(super) fn unsealed() -> Self {
-        Self::default()
+    pub(super) fn unsealed(strangers: Vec<String>) -> Self {
+        Self {
+            findings: strangers.into_iter().map(Finding::NotAFile).collect(),
+            ..Self::default()
+        }
     }
 }
 
