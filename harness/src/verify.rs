@@ -91,7 +91,8 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
             Err(reason) => verified.findings.push(format!("cases/{id}: {reason}")),
         }
     }
-    let executed_nothing = run.did_not_start.is_some();
+    // A run that was cut off did not come to all that was asked of it.
+    let executed_nothing = run.did_not_start.is_some() || !verified.finished;
     for id in run
         .requested
         .iter()
