@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::environment;
 use super::process::LaunchSpec;
@@ -52,7 +52,7 @@ pub enum StageError {
         reason: String,
     },
     /// The store of the profile is in use by earlier data, and lies outside the case's own folder.
-    #[error("store.path {path} does not begin with {{data}}: the harness writes only to stores that it made")]
+    #[error("store.path {path} is not a path below {{data}}/: the harness writes only to stores that it made")]
     ForeignStore {
         /// The path.
         path: String,
@@ -107,7 +107,7 @@ impl RunSetting {
             secrets.insert(name.clone(), value);
         }
         if let Some(store) = &target.store
-            && !store.path.starts_with("{data}")
+            && !is_inside_data(&store.path)
         {
             return Err(StageError::ForeignStore {
                 path: store.path.clone(),
@@ -239,6 +239,12 @@ impl Stage {
     fn fill_all(&self, place: &str, templates: &[String]) -> Result<Vec<String>, StageError> {
         templates.iter().map(|template| self.fill(place, template)).collect()
     }
+}
+
+/// Whether a template leads below the case's own folder, and not out of it again.
+fn is_inside_data(path: &str) -> bool {
+    let inside = path.strip_prefix("{data}/");
+    inside.is_some_and(|inside| !Path::new(inside).components().any(|part| part == Component::ParentDir))
 }
 
 fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> StageError {
