@@ -140,7 +140,7 @@ impl Conductor {
             request.scratch.clone(),
             request.defect.clone(),
         )?;
-        setting.check_templates()?;
+        setting.check()?;
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
             plans.insert(id.clone(), plan(&setting.target, case(id), &request.naming)?);

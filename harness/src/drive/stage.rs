@@ -131,7 +131,9 @@ impl RunSetting {
             fs::create_dir_all(folder).map_err(failed(folder))?;
         }
         fs::write(&stage.clock, format!("{CLOCK_START_UNIX}\n")).map_err(failed(&stage.clock))?;
-        self.seed(&stage)?;
+        if let Some(store) = self.store_path(&stage)? {
+            self.seed(&store)?;
+        }
         Ok(stage)
     }
 
@@ -149,13 +151,14 @@ impl RunSetting {
         }
     }
 
-    /// Fills every template of the launch once, so that a wrong placeholder is found before anything is started.
-    pub fn check_templates(&self) -> Result<(), StageError> {
+    /// Fills every template of the launch and runs the seed once, on a store in memory, so that what is wrong with them is
+    /// found before anything is started.
+    pub fn check(&self) -> Result<(), StageError> {
         let stage = self.stage_at(&self.scratch.join("check"));
         self.launch_spec(&stage, PathBuf::new())?;
         self.store_path(&stage)?;
         self.artifacts(&stage)?;
-        Ok(())
+        self.seed(Path::new(":memory:"))
     }
 
     /// How the server of this stage is launched.
@@ -208,11 +211,8 @@ impl RunSetting {
         self.stage_at(&self.scratch.join("dry"))
     }
 
-    fn seed(&self, stage: &Stage) -> Result<(), StageError> {
+    fn seed(&self, store: &Path) -> Result<(), StageError> {
         let Some(seed) = self.target.store.as_ref().and_then(|store| store.seed.as_ref()) else {
-            return Ok(());
-        };
-        let Some(path) = self.store_path(stage)? else {
             return Ok(());
         };
         let trouble = |reason: String| StageError::Seed {
@@ -220,7 +220,7 @@ impl RunSetting {
             reason,
         };
         let script = fs::read_to_string(seed).map_err(|error| trouble(error.to_string()))?;
-        let connection = rusqlite::Connection::open(path).map_err(|error| trouble(error.to_string()))?;
+        let connection = rusqlite::Connection::open(store).map_err(|error| trouble(error.to_string()))?;
         connection
             .execute_batch(&script)
             .map_err(|error| trouble(error.to_string()))?;
