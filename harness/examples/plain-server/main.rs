@@ -132,6 +132,7 @@ impl Server<'_> {
     }
 
     fn create_order(&mut self, request: &Request, order: Order) -> Result<Option<Value>, Box<dyn Error>> {
+        self.trouble.before_write()?;
         if self.trouble.has(Kind::NeverAnswerWrites) {
             return Ok(None);
         }

@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     BannerOnStdout,
     /// Send notifications before each reply, with errors and numbers in them
     NotificationBeforeReply,
-    /// Send a line of 50 MiB before the reply to a write
+    /// Send a line of 50 MiB when a write comes
     BigLine,
     /// Leave a child that has gone into a session of its own and keeps standard output open
     ForkChild,
@@ -142,6 +142,14 @@ impl Trouble {
         Ok(())
     }
 
+    /// What is sent before a write is looked at.
+    pub(crate) fn before_write(&self) -> Result<(), Box<dyn Error>> {
+        if self.has(Kind::BigLine) {
+            big_line()?;
+        }
+        Ok(())
+    }
+
     /// What is sent before a reply.
     pub(crate) fn before_reply(&self, request: &Request) -> Result<(), Box<dyn Error>> {
         let text = request.id.to_string();
@@ -152,9 +160,6 @@ impl Trouble {
             say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))?;
             let params = json!({"level": "error", "data": {"id": request.id, "error": "internal error"}});
             say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}))?;
-        }
-        if self.has(Kind::BigLine) && request.is_write() {
-            big_line()?;
         }
         if (self.has(Kind::DecoyReply) || self.has(Kind::WrongIdType)) && request.is_write() {
             let result = json!({"content": [], "structuredContent": {"order_id": -1}, "isError": true});

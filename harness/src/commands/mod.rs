@@ -125,6 +125,9 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
             if let Some(note) = role.note() {
                 printer.note("note: ", note);
             }
+            // Throw-away copies go there too, because the guard removes it whatever ends the run. Fails only if somebody
+            // has chosen a folder before, whose affair it then is.
+            let _ = tempfile::env::override_temp_dir(role.scratch());
             run(printer, &role)
         }
         Ok(Role::Guard(ended)) => {

@@ -12,6 +12,7 @@ use std::time::Duration;
 pub(crate) mod profile;
 pub(crate) mod roles;
 pub(crate) mod run;
+pub(crate) mod running;
 
 /// Variable by which a test finds the processes that it is the cause of.
 pub(crate) const MARK_VARIABLE: &str = "HARNESS_TEST_MARK";

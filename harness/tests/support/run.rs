@@ -135,6 +135,16 @@ impl Harness {
 }
 
 impl Done {
+    /// A command that was waited for elsewhere.
+    pub(crate) fn new(harness: &Harness, code: i32, stdout: String, stderr: String) -> Self {
+        Self {
+            folder: Rc::clone(&harness.folder),
+            code,
+            stdout,
+            stderr,
+        }
+    }
+
     /// A path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -1,0 +1,141 @@
+//! Whoever is killed in the middle of a run: no server survives, and the evidence so far can be read.
+//!
+//! The server blocks in the middle of a case, because it never answers a write; that it has come so far stands in the
+//! record. So nothing here depends on how long anything takes.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::new_mark;
+use crate::support::profile::Profile;
+use crate::support::run::{Done, Harness, record};
+use crate::support::running::Running;
+
+/// Guard, run, and the server of the case.
+const PROCESSES: usize = 3;
+
+/// A run that hangs in `identical-retry`, after its control has passed.
+fn hanging() -> Running {
+    let mark = new_mark();
+    let profile = Profile::plain()
+        .misbehave_in("identical-retry", "never-answer-writes")
+        .mark(&mark);
+    let harness = Harness::new()
+        .target(&profile)
+        .case("identical-retry")
+        .case("lost-reply");
+    let running = Running::start(harness, &mark);
+    running.await_event("identical-retry", is_write);
+    assert_eq!(running.processes(), PROCESSES);
+    running
+}
+
+fn is_write(event: &Value) -> bool {
+    event["direction"] == "client-to-server" && event["payload"]["method"] == "tools/call"
+}
+
+/// What was written until then can be read, line by line, and `verify` calls it incomplete and not false.
+fn is_readable_and_incomplete(done: &Done) {
+    let evidence = done.latest();
+    let control = record(&evidence.join("cases/sees-duplicates"));
+    assert_eq!(control.last().unwrap()["kind"], "case-ended");
+    let cut_off = record(&evidence.join("cases/identical-retry"));
+    assert!(cut_off.iter().any(is_write));
+    for (index, event) in cut_off.iter().enumerate() {
+        assert_eq!(event["seq"], index + 1);
+    }
+    let run: Value = serde_json::from_slice(&std::fs::read(evidence.join("run.json")).unwrap()).unwrap();
+    assert_eq!(run["verdicts"]["sees-duplicates"]["verdict"], "pass");
+    let verified = done.verify(&evidence);
+    assert_eq!(verified.findings(), [""; 0]);
+    assert_eq!(verified.code, 3, "{verified:?}");
+    assert_eq!(verified.json["sealed"], false);
+    assert_eq!(verified.json["judged"]["sees-duplicates"], "pass");
+}
+
+#[test]
+fn the_guard_is_killed() {
+    let running = hanging();
+    running.signal(running.guard(), Signal::KILL);
+    let done = running.end();
+    done.exits(1009);
+    is_readable_and_incomplete(&done);
+}
+
+#[test]
+fn the_run_is_killed() {
+    let running = hanging();
+    running.signal(running.run(), Signal::KILL);
+    let done = running.end();
+    done.exits(137);
+    is_readable_and_incomplete(&done);
+}
+
+#[test]
+fn the_process_group_is_killed() {
+    let running = hanging();
+    running.signal_group(Signal::KILL);
+    let done = running.end();
+    done.exits(1009);
+    is_readable_and_incomplete(&done);
+}
+
+/// An interrupt ends the run in order: what was done is judged, and sealed as interrupted.
+#[test]
+fn an_interrupt_seals_what_was_done() {
+    let running = hanging();
+    running.signal_group(Signal::INT);
+    let done = running.end();
+    done.exits(130);
+    assert!(done.stderr.contains("interrupted"), "{}", done.stderr);
+    let evidence = done.latest();
+    assert!(evidence.join("SHA256SUMS").is_file());
+    let run: Value = serde_json::from_slice(&std::fs::read(evidence.join("run.json")).unwrap()).unwrap();
+    assert_eq!(run["state"], "interrupted");
+    assert_eq!(run["executed"], json!(["sees-duplicates", "identical-retry"]));
+    assert_eq!(run["verdicts"]["identical-retry"]["verdict"], "inconclusive");
+    let ended = record(&evidence.join("cases/identical-retry")).pop().unwrap();
+    assert_eq!(ended["outcome"]["how"], "interrupted");
+
+    let verified = done.verify(&evidence);
+    assert_eq!(verified.findings(), [""; 0]);
+    assert_eq!(verified.code, 3, "{verified:?}");
+    let printed = done.then().words(&[&evidence.display().to_string()]).call(&["verify"]);
+    assert!(printed.stdout.contains("interrupted"), "{}", printed.stdout);
+    assert!(!printed.stdout.contains("there is no SHA256SUMS"), "{}", printed.stdout);
+
+    std::fs::write(evidence.join("cases/identical-retry/verdict.json"), "{}").unwrap();
+    assert_eq!(done.verify(&evidence).code, 1, "sealed, so a change is found");
+}
+
+#[test]
+fn an_interrupt_while_the_target_is_probed_leaves_nothing() {
+    let mark = new_mark();
+    let profile = Profile::plain().misbehave("never-answer").mark(&mark);
+    let running = Running::start(Harness::new().target(&profile), &mark);
+    running.await_event("../probe", |event| event["direction"] == "client-to-server");
+    running.signal(running.guard(), Signal::TERM);
+    let done = running.end();
+    done.exits(130);
+    let verified = done.verify(&done.latest());
+    assert_eq!(verified.findings(), [""; 0]);
+    assert_eq!(verified.code, 3);
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait() {
+    let running = hanging();
+    // Stopped, so that the first interrupt cannot have been enough.
+    running.signal(running.run(), Signal::STOP);
+    running.signal(running.guard(), Signal::INT);
+    let guard = running.guard();
+    let is_over = || {
+        // Two that are pending at once are one, so it is repeated.
+        rustix::process::kill_process(guard, Signal::INT).is_err() || running.processes() < PROCESSES - 1
+    };
+    assert!(harness::drive::clock::wait_until_blocking(
+        crate::support::WAIT_MAX,
+        is_over
+    ));
+    running.end().exits(137);
+}

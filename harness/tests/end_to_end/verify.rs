@@ -1,0 +1,265 @@
+//! Evidence that was moved says the same; evidence that was changed is found out, file by file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::profile::Profile;
+use crate::support::run::{Done, Harness, Report, Verification, files};
+
+const SUMS: &str = "SHA256SUMS";
+
+/// A run whose evidence holds everything that evidence can hold: a pass, a fail, an unsupported case.
+fn evidence() -> (Done, PathBuf) {
+    let report = Harness::new()
+        .target(&Profile::with_status().flags("--conflict apply"))
+        .case("lost-reply,changed-input")
+        .words(&["--evidence", "run"])
+        .run();
+    report.exits(1);
+    let Report { done, .. } = report;
+    let path = done.path("run");
+    (done, path)
+}
+
+/// Writes the digests again, as somebody would who wants changed evidence to be believed.
+fn seal_again(root: &Path) {
+    let listed = files(root).into_iter().filter(|file| file != SUMS);
+    let line = |file: String| format!("{}  {file}\n", harness::digest::sha256_file(&root.join(&file)).unwrap());
+    fs::write(root.join(SUMS), listed.map(line).collect::<String>()).unwrap();
+}
+
+/// Changes a JSON file of the evidence, and seals it again.
+fn change(root: &Path, file: &str, change: impl FnOnce(&mut Value)) {
+    let path = root.join(file);
+    let mut json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let before = json.clone();
+    change(&mut json);
+    assert_ne!(json, before, "nothing was changed");
+    fs::write(&path, serde_json::to_string_pretty(&json).unwrap() + "\n").unwrap();
+    seal_again(root);
+}
+
+#[track_caller]
+fn differs(verification: &Verification, part: &str) {
+    let findings = verification.findings();
+    assert!(
+        findings.iter().any(|finding| finding.contains(part)),
+        "{part:?} is not in {findings:#?}"
+    );
+    assert_eq!(verification.code, 1);
+}
+
+#[test]
+fn moved_evidence_gives_the_same_verdicts() {
+    let (done, path) = evidence();
+    let here = done.verify(&path);
+    assert_eq!(here.code, 0, "{here:?}");
+    assert_eq!(here.json["judged"]["changed-input"], "fail");
+    assert_eq!(here.json["judged"]["lost-reply"], "pass");
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moved = elsewhere.path().join("a folder with spaces");
+    fs::rename(&path, &moved).unwrap();
+    let there = done.verify(&moved);
+    assert_eq!(there.code, 0, "{there:?}");
+    assert_eq!(there.json["judged"], here.json["judged"]);
+    assert_eq!(there.json["counted_again"], here.json["counted_again"]);
+}
+
+/// Two processes may check the same evidence, and none of them may change it.
+#[test]
+fn verifying_changes_nothing() {
+    let (done, path) = evidence();
+    let state = || -> Vec<(String, Vec<u8>)> {
+        let read = |file: String| (file.clone(), fs::read(path.join(file)).unwrap());
+        files(&path).into_iter().map(read).collect()
+    };
+    let before = state();
+    for _ in 0..2 {
+        assert_eq!(done.verify(&path).code, 0);
+    }
+    assert!(state() == before, "verify wrote into the evidence");
+}
+
+#[test]
+fn one_flipped_bit_in_any_file_is_found_and_the_file_named() {
+    let (done, path) = evidence();
+    let all = files(&path);
+    assert!(all.len() > 25, "{all:?}");
+    for file in &all {
+        let target = path.join(file);
+        let bytes = fs::read(&target).unwrap();
+        if bytes.is_empty() {
+            fs::write(&target, "x").unwrap();
+            differs(&done.verify(&path), file);
+            fs::write(&target, &bytes).unwrap();
+            continue;
+        }
+        for at in [0, bytes.len() / 2, bytes.len() - 1] {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            fs::write(&target, &changed).unwrap();
+            let verification = done.verify(&path);
+            assert_eq!(verification.code, 1, "byte {at} of {file}: {verification:?}");
+            differs(&verification, file);
+        }
+        fs::write(&target, &bytes).unwrap();
+    }
+    assert_eq!(done.verify(&path).code, 0, "everything was put back");
+}
+
+#[test]
+fn files_that_are_missing_extra_cut_or_links_are_found() {
+    let (done, path) = evidence();
+    for file in files(&path).iter().filter(|file| *file != SUMS) {
+        let target = path.join(file);
+        let bytes = fs::read(&target).unwrap();
+        fs::remove_file(&target).unwrap();
+        differs(&done.verify(&path), file);
+        std::os::unix::fs::symlink("/etc/hostname", &target).unwrap();
+        differs(&done.verify(&path), &format!("not a file: {file}"));
+        fs::remove_file(&target).unwrap();
+        if !bytes.is_empty() {
+            fs::write(&target, &bytes[..bytes.len() / 2]).unwrap();
+            differs(&done.verify(&path), &format!("changed: {file}"));
+        }
+        fs::write(&target, &bytes).unwrap();
+    }
+    fs::write(path.join("cases/lost-reply/extra"), "").unwrap();
+    differs(&done.verify(&path), "extra: cases/lost-reply/extra");
+    fs::remove_file(path.join("cases/lost-reply/extra")).unwrap();
+    fs::create_dir(path.join("cases/empty")).unwrap();
+    fs::remove_dir(path.join("cases/empty")).unwrap();
+    assert_eq!(done.verify(&path).code, 0);
+}
+
+/// Whoever changes a verdict and writes the digests again is found by judging again.
+#[test]
+fn a_changed_verdict_with_fresh_digests_is_found() {
+    let (done, path) = evidence();
+    let file = "cases/changed-input/verdict.json";
+    change(&path, file, |verdict| verdict["verdict"] = json!("pass"));
+    differs(&done.verify(&path), file);
+
+    let (done, path) = evidence();
+    change(&path, "run.json", |run| {
+        run["verdicts"]["changed-input"]["verdict"] = json!("pass")
+    });
+    differs(&done.verify(&path), "run.json");
+
+    let (done, path) = evidence();
+    change(&path, file, |verdict| verdict["rows"] = json!([]));
+    differs(&done.verify(&path), "differs in rows");
+
+    let (done, path) = evidence();
+    change(&path, "run.json", |run| {
+        run["executed"] = json!(["sees-duplicates", "lost-reply"]);
+        run["verdicts"].as_object_mut().unwrap().remove("changed-input");
+    });
+    differs(&done.verify(&path), "changed-input was requested and not executed");
+
+    let (done, path) = evidence();
+    change(&path, "run.json", |run| {
+        run["executed"] = json!(["lost-reply", "changed-input"])
+    });
+    assert_eq!(done.verify(&path).code, 1, "without its control nothing passes");
+}
+
+/// A count that was changed no longer is the one that the record names; changed in both, the store copy answers.
+#[test]
+fn a_changed_observation_with_fresh_digests_is_found() {
+    let (done, path) = evidence();
+    let file = "cases/changed-input/observations/end.json";
+    let fewer = |observation: &mut Value| {
+        let rows = observation
+            .pointer_mut("/operations/A/effects/outcome/rows/rows")
+            .unwrap();
+        rows.as_array_mut().unwrap().pop();
+    };
+    change(&path, file, fewer);
+    differs(&done.verify(&path), "its digest differs");
+
+    // The record too, and then the verdict as the harness itself judges it.
+    let digest = harness::digest::sha256_file(&path.join(file)).unwrap();
+    let record = path.join("cases/changed-input/record.jsonl");
+    let lines: Vec<String> = fs::read_to_string(&record)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let mut event: Value = serde_json::from_str(line).unwrap();
+            if event["kind"] == "observed" && event["label"] == "end" {
+                event["sha256"] = json!(digest);
+            }
+            event.to_string() + "\n"
+        })
+        .collect();
+    fs::write(&record, lines.concat()).unwrap();
+    seal_again(&path);
+    differs(&done.verify(&path), "the store copy answers otherwise");
+}
+
+/// A case that was softened is not the frozen one.
+#[test]
+fn a_changed_case_with_fresh_digests_is_found() {
+    let (done, path) = evidence();
+    let file = path.join("cases/changed-input/case.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"end.effects.A\" = 1", "\"end.effects.A\" = 2")).unwrap();
+    seal_again(&path);
+    assert_eq!(done.verify(&path).code, 1);
+}
+
+#[test]
+fn evidence_without_its_seal_is_incomplete_and_a_difference_comes_first() {
+    let (done, path) = evidence();
+    fs::remove_file(path.join(SUMS)).unwrap();
+    let verification = done.verify(&path);
+    assert_eq!(verification.code, 3, "{verification:?}");
+    assert_eq!(verification.json["judged"]["changed-input"], "fail");
+    let file = path.join("cases/lost-reply/verdict.json");
+    fs::write(
+        &file,
+        fs::read_to_string(&file).unwrap().replace("\"held\"", "\"noted\""),
+    )
+    .unwrap();
+    assert_eq!(done.verify(&path).code, 1);
+}
+
+#[test]
+fn what_is_no_evidence_is_refused() {
+    let done = Harness::new().file("file", "").words(&["nowhere"]).call(&["verify"]);
+    done.exits(2).says_only(&["nowhere is not evidence"]);
+    for place in [".", "file", "tmp"] {
+        let done = done.then().words(&[place]).call(&["verify"]);
+        done.exits(2).says_only(&["is not evidence: it has no run.json"]);
+    }
+    done.then().call(&["verify"]).exits(2);
+}
+
+#[test]
+fn garbage_in_place_of_the_files_is_a_difference_and_no_crash() {
+    let (done, path) = evidence();
+    for file in [
+        "run.json",
+        "cases/lost-reply/record.jsonl",
+        "cases/lost-reply/case.toml",
+        SUMS,
+    ] {
+        let target = path.join(file);
+        let bytes = fs::read(&target).unwrap();
+        for garbage in [&b"\xff\xfe\x00"[..], b"", b"{}", b"[[[[", b"null\n"] {
+            fs::write(&target, garbage).unwrap();
+            assert_eq!(done.verify(&path).code, 1, "{garbage:?} as {file}");
+            if file != SUMS {
+                seal_again(&path);
+                assert_eq!(done.verify(&path).code, 1, "{garbage:?} as {file}, sealed again");
+            }
+        }
+        fs::write(&target, &bytes).unwrap();
+        if file != SUMS {
+            seal_again(&path);
+        }
+    }
+}
