@@ -25,7 +25,7 @@ fn hanging() -> Running {
         .case("identical-retry")
         .case("lost-reply");
     let running = Running::start(harness, &mark);
-    running.await_event("identical-retry", is_write);
+    running.await_event("cases/identical-retry", is_write);
     assert_eq!(running.processes(), PROCESSES);
     running
 }
@@ -50,6 +50,7 @@ fn is_readable_and_incomplete(done: &Done) {
     assert_eq!(verified.findings(), [""; 0]);
     assert_eq!(verified.code, 3, "{verified:?}");
     assert_eq!(verified.json["sealed"], false);
+    assert_eq!(verified.json["finished"], false);
     assert_eq!(verified.json["judged"]["sees-duplicates"], "pass");
 }
 
@@ -113,7 +114,7 @@ fn an_interrupt_while_the_target_is_probed_leaves_nothing() {
     let mark = new_mark();
     let profile = Profile::plain().misbehave("never-answer").mark(&mark);
     let running = Running::start(Harness::new().target(&profile), &mark);
-    running.await_event("../probe", |event| event["direction"] == "client-to-server");
+    running.await_event("probe", |event| event["direction"] == "client-to-server");
     running.signal(running.guard(), Signal::TERM);
     let done = running.end();
     done.exits(130);

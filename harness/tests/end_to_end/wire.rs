@@ -132,7 +132,7 @@ fn a_line_of_50_mib_fits_into_bounded_memory() {
         .flags("--only-in /sees-duplicates/")
         .mark(&mark);
     let running = Running::start(Harness::new().target(&profile).case("identical-retry"), &mark);
-    running.await_event("sees-duplicates", |event| event["length"].is_u64());
+    running.await_event("cases/sees-duplicates", |event| event["length"].is_u64());
     let peak = running.memory_kib("VmHWM");
     assert!(peak < RESIDENT_KIB_MAX, "{peak} KiB");
     running.signal(running.guard(), Signal::INT);

@@ -66,12 +66,12 @@ impl Running {
         Some(runs.join(name))
     }
 
-    /// Waits until an event that is asked for stands in the record of a case.
-    pub(crate) fn await_event(&self, case: &str, is_it: impl Fn(&Value) -> bool) {
+    /// Waits until an event that is asked for stands in the record in this folder of the evidence.
+    pub(crate) fn await_event(&self, folder: &str, is_it: impl Fn(&Value) -> bool) {
         let found = wait_until_blocking(WAIT_MAX, || {
             let file = self
                 .evidence()
-                .map(|evidence| evidence.join("cases").join(case).join("record.jsonl"));
+                .map(|evidence| evidence.join(folder).join("record.jsonl"));
             let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
             // A line without its end is still being written.
             let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
