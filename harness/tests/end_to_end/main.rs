@@ -23,6 +23,7 @@
 mod support;
 
 mod blind;
+mod command_line;
 mod contracts;
 mod defects;
 mod hostile;

@@ -150,7 +150,7 @@ impl Profile {
             self.env.join(", ")
         );
         for (head, part) in &self.parts {
-            text.push_str(&format!("\n[{head}]\n{part}\n"));
+            text.extend(["\n[", head, "]\n", part, "\n"]);
         }
         text
     }

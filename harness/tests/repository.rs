@@ -1,0 +1,92 @@
+//! The rules of the repository that a program can check. What only Cargo can tell (the library without the reference
+//! server, licences) is checked by `.ci/run`: Cargo inside a test would wait for the lock of the Cargo that runs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use harness::case::{Catalogue, FROZEN};
+
+/// No source file is longer than this (lines).
+const LINES_MAX: usize = 500;
+
+/// Folders that hold nothing of ours.
+const NOT_OURS: [&str; 3] = ["target", ".git", "runs"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Every file of the repository that is text, with its text.
+fn texts() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the repository").flatten() {
+            let path = entry.path();
+            let is_ours = !NOT_OURS.iter().any(|name| path.ends_with(name));
+            if path.is_dir() && is_ours {
+                folders.push(path);
+            } else if is_ours && let Ok(text) = fs::read_to_string(&path) {
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(found.len() > 100, "only {} files were found", found.len());
+    found
+}
+
+fn sources() -> impl Iterator<Item = (PathBuf, String)> {
+    let is_source = |(path, _): &(PathBuf, String)| path.extension().is_some_and(|extension| extension == "rs");
+    texts().into_iter().filter(is_source)
+}
+
+#[test]
+fn every_source_file_says_what_it_is_for() {
+    for (path, text) in sources() {
+        assert!(text.starts_with("//! "), "{} does not open with `//!`", path.display());
+    }
+}
+
+#[test]
+fn no_source_file_is_too_long_to_be_read() {
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= LINES_MAX, "{} has {lines} lines; cut it", path.display());
+    }
+}
+
+/// A path of somebody's machine helps nobody else. The words are put together here, so that this file holds none.
+#[test]
+fn no_file_names_a_place_outside_the_repository() {
+    let words = [
+        ["/wo", "rk/"].concat(),
+        ["../sha", "red"].concat(),
+        ["/ro", "ot/"].concat(),
+    ];
+    for (path, text) in texts() {
+        for word in &words {
+            assert!(!text.contains(word), "{} mentions {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_embedded_case_is_frozen_and_every_frozen_case_is_embedded() {
+    let frozen: Vec<Vec<&str>> = FROZEN.lines().map(|line| line.split(' ').collect()).collect();
+    for case in Catalogue::embedded().all() {
+        let line = [case.id.as_str(), &case.revision.to_string(), &case.digest];
+        assert!(
+            frozen.iter().any(|frozen| frozen == &line),
+            "cases/FROZEN lacks {line:?}"
+        );
+    }
+    assert_eq!(frozen.len(), Catalogue::embedded().all().len());
+}
+
+/// A case file that lies in the folder and is not embedded would never be run.
+#[test]
+fn every_case_file_is_embedded() {
+    let is_case = |path: &Path| path.starts_with(root().join("cases")) && path.extension().is_some_and(|e| e == "toml");
+    let files = texts().into_iter().filter(|(path, _)| is_case(path)).count();
+    assert_eq!(files, Catalogue::embedded().all().len());
+}

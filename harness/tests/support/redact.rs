@@ -1,0 +1,20 @@
+//! The one redactor: what differs from run to run is replaced by a name of what stood there. (The folder of a test is
+//! replaced where it is known.)
+
+/// Pattern and replacement, in order.
+pub(crate) const NOISE: [(&str, &str); 11] = [
+    (r"/[^\s:`']*/examples/plain-server", "[PLAIN-SERVER]"),
+    (r"/harness-\w{6}/", "/[SCRATCH]/"),
+    (r"\d{8}T\d{6}Z-[0-9a-f]{12}", "[RUN]"),
+    (
+        r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        "[UUID]",
+    ),
+    (r"\b[0-9a-f]{64}\b", "[SHA-256]"),
+    (r"\b(op|mk|alpha|beta)-[0-9a-f]{12}", "$1-[HEX]"),
+    (r#""receipt":"[0-9a-f]{16}""#, r#""receipt":"[HEX]""#),
+    (r"--seed \d+", "--seed [SEED]"),
+    (r"(?m)  \d+ ms$", "  [TIME] ms"),
+    (r"(reference-server|plain-server|harness) \d+\.\d+\.\d+", "$1 [VERSION]"),
+    (r"\d+ listed and equal", "[COUNT] listed and equal"),
+];
