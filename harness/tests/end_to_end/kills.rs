@@ -6,19 +6,20 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::new_mark;
 use crate::support::profile::Profile;
 use crate::support::run::{Done, Harness, record};
 use crate::support::running::Running;
+use crate::support::{await_marked, new_mark};
 
-/// Guard, run, and the server of the case.
-const PROCESSES: usize = 3;
+/// Guard, run, the server of the case, and the child that it left in a session of its own: the server itself would end
+/// with its standard input, the child has to be ended.
+const PROCESSES: usize = 4;
 
 /// A run that hangs in `identical-retry`, after its control has passed.
 fn hanging() -> Running {
     let mark = new_mark();
     let profile = Profile::plain()
-        .misbehave_in("identical-retry", "never-answer-writes")
+        .misbehave_in("identical-retry", "never-answer-writes,fork-child")
         .mark(&mark);
     let harness = Harness::new()
         .target(&profile)
@@ -26,7 +27,7 @@ fn hanging() -> Running {
         .case("lost-reply");
     let running = Running::start(harness, &mark);
     running.await_event("cases/identical-retry", is_write);
-    assert_eq!(running.processes(), PROCESSES);
+    await_marked(&mark, PROCESSES);
     running
 }
 

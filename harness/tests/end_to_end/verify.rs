@@ -179,7 +179,7 @@ fn a_changed_verdict_with_fresh_digests_is_found() {
 
     let (done, path) = evidence();
     change(&path, "run.json", |run| {
-        run["verdicts"]["changed-input"]["verdict"] = json!("pass")
+        run["verdicts"]["changed-input"]["verdict"] = json!("pass");
     });
     differs(&done.verify(&path), "run.json");
 
@@ -196,7 +196,7 @@ fn a_changed_verdict_with_fresh_digests_is_found() {
 
     let (done, path) = evidence();
     change(&path, "run.json", |run| {
-        run["executed"] = json!(["lost-reply", "changed-input"])
+        run["executed"] = json!(["lost-reply", "changed-input"]);
     });
     assert_eq!(done.verify(&path).code, 1, "without its control nothing passes");
 }
