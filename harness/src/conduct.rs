@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tokio::sync::watch;
+
 use crate::case::{Bounds, Case, Catalogue, Selection};
 use crate::digest;
 use crate::drive::clock::{self, Clock};
@@ -40,6 +42,8 @@ pub struct Request {
     pub scratch: PathBuf,
     /// The harness's own executable.
     pub harness: PathBuf,
+    /// Becomes true when nobody watches over the run any more, just before its servers are killed.
+    pub orphaned: watch::Receiver<bool>,
     /// The words that repeat this run, after those that name the case.
     pub repeat: String,
 }
@@ -117,6 +121,7 @@ pub async fn conduct(
             conductor.cases(era, interrupts, &mut report, tell).await?
         }
     };
+    conductor.halt_if_orphaned().await;
     conductor.end(state)?;
     Ok((report, state))
 }
@@ -178,6 +183,22 @@ impl Conductor {
         Ok(())
     }
 
+    /// Comes once nobody watches over the run any more. Its servers are killed then, and it goes no further: that must not
+    /// be judged, and what was cut off must not be sealed.
+    async fn orphaned(&self) {
+        let mut orphaned = self.request.orphaned.clone();
+        if orphaned.wait_for(|is| *is).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for the end that comes from outside, if the run was orphaned.
+    async fn halt_if_orphaned(&self) {
+        if *self.request.orphaned.borrow() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Probes the target; nothing when the user interrupted it.
     async fn probe(&mut self, interrupts: &mut Interrupts) -> Result<Option<Found>, ConductError> {
         let folder = self.evidence.probe();
@@ -185,6 +206,8 @@ impl Conductor {
         let mut scribe = Scribe::begin(&folder)?;
         let start_ms = Bounds::default().start_ms;
         tokio::select! {
+            biased;
+            () = self.orphaned() => std::future::pending().await,
             found = probe(&self.setting, &folder, &mut scribe, start_ms) => match found {
                 Ok(found) => Ok(Some(found)),
                 Err(error) => Err(ConductError::Machine(error)),
@@ -207,6 +230,7 @@ impl Conductor {
             let since = Clock::start();
             let folder = self.evidence.case(&id);
             let interrupted = self.drive(case, era, &folder, interrupts).await?;
+            self.halt_if_orphaned().await;
             let verdict = gate_by_controls(judge(case, &Record::read(&folder)?), case, &done);
             Evidence::write_json(&folder.verdict_file(), &verdict)?;
             let summary = CaseSummary {
@@ -249,6 +273,8 @@ impl Conductor {
             folder,
         };
         let driven = tokio::select! {
+            biased;
+            () = self.orphaned() => std::future::pending().await,
             driven = run_case(run, &mut scribe) => Some(driven),
             _ = interrupts.interrupted() => None,
         };
