@@ -123,21 +123,3 @@ fn an_interrupt_while_the_target_is_probed_leaves_nothing() {
     assert_eq!(verified.findings(), [""; 0]);
     assert_eq!(verified.code, 3);
 }
-
-#[test]
-fn a_second_interrupt_does_not_wait() {
-    let running = hanging();
-    // Stopped, so that the first interrupt cannot have been enough.
-    running.stop(running.run());
-    running.signal(running.guard(), Signal::INT);
-    let guard = running.guard();
-    let is_over = || {
-        // Two that are pending at once are one, so it is repeated.
-        rustix::process::kill_process(guard, Signal::INT).is_err() || running.processes() < PROCESSES - 1
-    };
-    assert!(harness::drive::clock::wait_until_blocking(
-        crate::support::WAIT_MAX,
-        is_over
-    ));
-    running.end().exits(137);
-}
