@@ -30,6 +30,8 @@ pub struct Request {
     pub selection: Selection,
     /// Where names come from.
     pub naming: Naming,
+    /// No wait of a case is longer than this (milliseconds), where it is set.
+    pub timeout_ms: Option<u64>,
     /// The defect to plant.
     pub defect: Option<String>,
     /// The evidence folder that the user named.
@@ -143,7 +145,11 @@ impl Conductor {
         setting.check()?;
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
-            plans.insert(id.clone(), plan(&setting.target, case(id), &request.naming)?);
+            let mut planned = plan(&setting.target, case(id), &request.naming)?;
+            if let Some(ms) = request.timeout_ms {
+                planned.bounds = planned.bounds.at_most(ms);
+            }
+            plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
         let own_digest = std::thread::spawn(move || digest::sha256_file(&harness).ok());
@@ -184,6 +190,7 @@ impl Conductor {
         folder.create()?;
         let mut scribe = Scribe::begin(&folder)?;
         let start_ms = Bounds::default().start_ms;
+        let start_ms = self.request.timeout_ms.map_or(start_ms, |ms| ms.min(start_ms));
         tokio::select! {
             found = probe(&self.setting, &folder, &mut scribe, start_ms) => match found {
                 Ok(found) => Ok(Some(found)),

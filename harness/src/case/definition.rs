@@ -135,6 +135,21 @@ pub struct Bounds {
     pub stop_ms: u64,
 }
 
+impl Bounds {
+    /// The same bounds, none of them longer than `ms`.
+    #[must_use]
+    pub fn at_most(self, ms: u64) -> Self {
+        Self {
+            start_ms: self.start_ms.min(ms),
+            effect_visible_ms: self.effect_visible_ms.min(ms),
+            withheld_reply_ms: self.withheld_reply_ms.min(ms),
+            reply_ms: self.reply_ms.min(ms),
+            quiet_ms: self.quiet_ms.min(ms),
+            stop_ms: self.stop_ms.min(ms),
+        }
+    }
+}
+
 impl Default for Bounds {
     fn default() -> Self {
         Self {
@@ -324,6 +339,8 @@ pub enum Promise {
     Conflict,
     /// A refusal tells nothing of another request's result. Broken without a promise: a note.
     Discretion,
+    /// A retry is answered. Broken without a promise: inconclusive, since a retry that nobody served shows nothing.
+    Answer,
 }
 
 /// The sentence that a specification check quotes.

@@ -41,6 +41,9 @@ pub(super) struct RunArguments {
     /// Seed of identities and markers; random when absent
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// No wait of a case is longer than this many seconds; the cases name bounds of their own
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: Option<u64>,
     /// Folder for the evidence; must not exist. A new one under evidence/runs/ when absent
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
@@ -192,6 +195,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         target,
         selection,
         naming: Naming { seed, nonce },
+        timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),
         defect: arguments.defect.clone(),
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
         folder,
@@ -273,6 +277,9 @@ fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
     }
     if let Some(defect) = &arguments.defect {
         words.push(format!("--defect {}", quoted(defect)));
+    }
+    if let Some(timeout) = arguments.timeout {
+        words.push(format!("--timeout {timeout}"));
     }
     words.push(format!("--seed {seed}"));
     if !arguments.command.is_empty() {

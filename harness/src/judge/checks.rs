@@ -66,6 +66,7 @@ fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>)
         Basis::Contract => match check.promise {
             Promise::Effects | Promise::Conflict => CheckOutcome::Unguarded,
             Promise::FirstResult | Promise::Discretion => CheckOutcome::Noted,
+            Promise::Answer => CheckOutcome::Inconclusive,
         },
         Basis::Machinery => CheckOutcome::Inconclusive,
     };

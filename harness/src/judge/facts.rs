@@ -202,6 +202,7 @@ impl Facts {
             let bytes = slice.delivered_bytes_after(last.seq);
             facts.insert("last_round".into(), json!({"seq": last.seq, "delivered_bytes": bytes}));
             facts.insert("outcome".into(), delivered.map_or("unknown", Reply::outcome).into());
+            facts.insert("answered".into(), delivered.is_some().into());
             if let Some(reply) = delivered {
                 let earlier = history.results(&write.operation);
                 facts.insert("disclosed".into(), json!(disclosed(reply, last, earlier)));
