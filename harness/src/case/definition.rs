@@ -30,8 +30,8 @@ pub enum Surface {
     #[serde(rename = "replies.replayed")]
     RepliesReplayed,
     /// A conflict can be told from other refusals.
-    #[serde(rename = "replies.conflict")]
-    RepliesConflict,
+    #[serde(rename = "contract.conflict")]
+    ContractConflict,
 }
 
 impl Surface {
@@ -44,7 +44,7 @@ impl Surface {
         Self::ReadLedger,
         Self::Status,
         Self::RepliesReplayed,
-        Self::RepliesConflict,
+        Self::ContractConflict,
     ];
 
     /// The name that case files use.
@@ -57,7 +57,7 @@ impl Surface {
             Self::ReadLedger => "read.ledger",
             Self::Status => "status",
             Self::RepliesReplayed => "replies.replayed",
-            Self::RepliesConflict => "replies.conflict",
+            Self::ContractConflict => "contract.conflict",
         }
     }
 
@@ -71,7 +71,7 @@ impl Surface {
             Self::ReadLedger => "[read.ledger] is missing: operation rows cannot be counted",
             Self::Status => "[status] names no tool",
             Self::RepliesReplayed => "[replies] does not say where `replayed` is",
-            Self::RepliesConflict => "[contract] conflict does not say how a conflict looks",
+            Self::ContractConflict => "[contract] conflict does not say how a refusal as a conflict looks",
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::conduct::{ConductError, Progress, Request, conduct};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
-use crate::record::{CheckOutcome, RunState, Verdict};
+use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{Printer, RunReport, show_case, show_end, show_server, show_target};
 use crate::target::{Target, TargetSource, TargetWords, locate};
 
@@ -114,10 +114,11 @@ fn refuse(error: &ConductError, printer: &mut Printer) -> ExitStatus {
 fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
     match (format, progress) {
         (Format::Human, Progress::Begins(target)) => show_target(printer, target),
-        (Format::Human, Progress::Probed(target)) => show_server(printer, target),
+        (Format::Human, Progress::Probed(report)) => show_server(printer, report),
         (Format::Human, Progress::CaseJudged(case, report, control)) => show_case(printer, case, report, *control),
-        (Format::Jsonl, Progress::Probed(target)) => {
-            printer.json_line(&json!({"event": "target", "target": target}));
+        (Format::Jsonl, Progress::Probed(report)) => {
+            let target = &report.target;
+            printer.json_line(&json!({"event": "target", "target": target, "warnings": report.warnings}));
         }
         (Format::Jsonl, Progress::CaseJudged(_, report, _)) => {
             printer.json_line(&json!({"event": "case", "case": report}));
@@ -153,8 +154,11 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
 /// From verdicts to the exit status, in the order of precedence of [`ExitStatus`].
 fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> ExitStatus {
     let warned = || {
-        let checks = report.cases.iter().flat_map(|case| &case.verdict.checks);
-        checks.into_iter().any(|check| check.outcome == CheckOutcome::Warning)
+        let is_warned = |verdict: &CaseVerdict| {
+            let mut checks = verdict.checks.iter();
+            !verdict.warnings.is_empty() || checks.any(|check| check.outcome == CheckOutcome::Warning)
+        };
+        report.cases.iter().any(|case| is_warned(&case.verdict))
     };
     let failed = report.any(Verdict::Fail, false)
         || report.any(Verdict::Unguarded, !deny.contains(&Deny::Unguarded))
