@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tokio::sync::watch;
 
 use super::{ExitStatus, Format};
 use crate::case::Catalogue;
@@ -194,6 +195,10 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         .seed
         .unwrap_or_else(|| u64::from(uuid::Uuid::new_v4().as_fields().0));
     let harness = std::env::current_exe().map_err(|error| format!("find the harness's own executable: {error}"))?;
+    let (tell, is_orphaned) = watch::channel(false);
+    guarded.on_orphaned(move || {
+        tell.send_replace(true);
+    });
     Ok(Request {
         repeat: repeat_words(arguments, seed),
         target,
@@ -203,6 +208,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         defect: arguments.defect.clone(),
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
         folder,
+        orphaned: is_orphaned,
         scratch: guarded.scratch().to_path_buf(),
         harness,
     })

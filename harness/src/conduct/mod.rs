@@ -6,6 +6,8 @@ mod offered;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tokio::sync::watch;
+
 use self::describe::describe;
 
 use crate::case::{Bounds, Case, Catalogue, Selection};
@@ -47,6 +49,8 @@ pub struct Request {
     pub scratch: PathBuf,
     /// The harness's own executable.
     pub harness: PathBuf,
+    /// Becomes true when nobody watches over the run any more, just before its servers are killed.
+    pub orphaned: watch::Receiver<bool>,
     /// The words that repeat this run, after those that name the case.
     pub repeat: String,
 }
@@ -150,6 +154,7 @@ pub async fn conduct(
             conductor.cases(era, interrupts, &mut report, tell).await?
         }
     };
+    conductor.halt_if_orphaned().await;
     conductor.end(state)?;
     Ok((report, state))
 }
@@ -225,6 +230,22 @@ impl Conductor {
         Ok(())
     }
 
+    /// Comes once nobody watches over the run any more. Its servers are killed then, and it goes no further: that must not
+    /// be judged, and what was cut off must not be sealed.
+    async fn orphaned(&self) {
+        let mut orphaned = self.request.orphaned.clone();
+        if orphaned.wait_for(|is| *is).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for the end that comes from outside, if the run was orphaned.
+    async fn halt_if_orphaned(&self) {
+        if *self.request.orphaned.borrow() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Probes the target; nothing when the user interrupted it.
     async fn probe(&mut self, interrupts: &mut Interrupts) -> Result<Option<Found>, ConductError> {
         let folder = self.evidence.probe();
@@ -233,6 +254,8 @@ impl Conductor {
         let start_ms = Bounds::default().start_ms;
         let start_ms = self.request.timeout_ms.map_or(start_ms, |ms| ms.min(start_ms));
         tokio::select! {
+            biased;
+            () = self.orphaned() => std::future::pending().await,
             found = probe(&self.setting, &folder, &mut scribe, start_ms) => match found {
                 Ok(found) => Ok(Some(found)),
                 Err(error) => Err(ConductError::Machine(error)),
@@ -265,6 +288,7 @@ impl Conductor {
             let folder = self.evidence.case(&id);
             let blocked = failed_control(case, &done);
             let interrupted = self.drive(case, era, &folder, blocked, interrupts).await?;
+            self.halt_if_orphaned().await;
             let verdict = gate_by_controls(judge(case, &Record::read(&folder)?), case, &done);
             Evidence::write_json(&folder.verdict_file(), &verdict)?;
             let summary = CaseSummary {
@@ -310,6 +334,8 @@ impl Conductor {
             failed_control: blocked,
         };
         let driven = tokio::select! {
+            biased;
+            () = self.orphaned() => std::future::pending().await,
             driven = run_case(run, &mut scribe) => Some(driven),
             _ = interrupts.interrupted() => None,
         };

@@ -128,7 +128,7 @@ fn an_interrupt_while_the_target_is_probed_leaves_nothing() {
 fn a_second_interrupt_does_not_wait() {
     let running = hanging();
     // Stopped, so that the first interrupt cannot have been enough.
-    running.signal(running.run(), Signal::STOP);
+    running.stop(running.run());
     running.signal(running.guard(), Signal::INT);
     let guard = running.guard();
     let is_over = || {

@@ -78,3 +78,27 @@ fn events_come_one_a_line_as_they_happen() {
     assert_eq!(events, ["target", "case", "case", "end"]);
     assert_eq!(done.stderr, "");
 }
+
+/// What a developer has in the environment must not decide a verdict, and is nobody's business.
+#[test]
+fn a_server_gets_a_home_of_its_own_and_nothing_of_the_caller_but_a_fixed_list() {
+    let run = Harness::new()
+        .target(&crate::support::profile::Profile::plain().env("GIVEN", "by the profile"))
+        .env("AWS_SECRET_ACCESS_KEY", "x")
+        .env("LC_ALL", "C")
+        .case("identical-retry")
+        .run();
+    run.exits(0);
+    let record = run.record("identical-retry");
+    let started = record.iter().find(|event| event["kind"] == "process-started").unwrap();
+    let names: Vec<&str> = started["environment"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|name| name.as_str())
+        .collect();
+    for name in ["GIVEN", "HOME", "LC_ALL", "PATH"] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+    assert!(!names.contains(&"AWS_SECRET_ACCESS_KEY"), "{names:?}");
+}

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use harness::record::Evidence;
 use serde_json::{Value, json};
 
 use crate::support::profile::Profile;
@@ -234,15 +235,50 @@ fn a_changed_observation_with_fresh_digests_is_found() {
     differs(&done.verify(&path), "the store copy answers otherwise");
 }
 
-/// A case that was softened is not the frozen one.
+/// Whoever softens a case, and makes everything else fit with the harness's own judge, is found by the frozen digests.
 #[test]
-fn a_changed_case_with_fresh_digests_is_found() {
+fn a_softened_case_with_everything_else_made_to_fit_is_found() {
     let (done, path) = evidence();
-    let file = path.join("cases/changed-input/case.toml");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("\"end.effects.A\" = 1", "\"end.effects.A\" = 2")).unwrap();
-    seal_again(&path);
-    assert_eq!(done.verify(&path).code, 1);
+    let folder = path.join("cases/changed-input");
+    let replace = |file: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        assert!(text.contains(from), "{from} is not in {file}");
+        fs::write(folder.join(file), text.replace(from, to)).unwrap();
+    };
+    let frozen = harness::case::Catalogue::embedded().get("changed-input").unwrap();
+    fs::write(folder.join("case.toml"), softened(&frozen.text)).unwrap();
+    let case = harness::case::parse("case.toml", &softened(&frozen.text)).unwrap();
+    replace("record.jsonl", &frozen.digest, &case.digest);
+
+    let record = harness::record::Record::read(&Evidence::open(&path).unwrap().case("changed-input")).unwrap();
+    let verdict = harness::judge::judge(&case, &record);
+    assert_eq!(
+        verdict.verdict.name(),
+        "pass",
+        "the softened case is passed: {:?}",
+        verdict.reason
+    );
+    Evidence::write_json(&folder.join("verdict.json"), &verdict).unwrap();
+    change(&path, "run.json", |run| {
+        run["verdicts"]["changed-input"]["verdict"] = json!("pass");
+    });
+    let verification = done.verify(&path);
+    assert_eq!(
+        verification.findings(),
+        ["cases/changed-input/case.toml: it is not revision 1 as it was frozen"]
+    );
+    assert_eq!(verification.code, 1);
+}
+
+/// The case, passed by a server that applies changed data too.
+fn softened(text: &str) -> String {
+    text.replace(
+        "\"changed.outcome\" = \"refused\", \"changed.refusal\" = \"conflict\"",
+        "\"changed.outcome\" = \"result\"",
+    )
+    .replace("\"end.effects.A\" = 1", "\"end.effects.A\" = 2")
+    .replace("\"end.new_data.A\" = 0", "\"end.new_data.A\" = 1")
+    .replace("\"changed.disclosed\" = []", "\"changed.outcome\" = \"result\"")
 }
 
 #[test]

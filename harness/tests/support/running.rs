@@ -89,6 +89,18 @@ impl Running {
         kill_process(pid, signal).expect("send a signal");
     }
 
+    /// Stops a process, and waits until all its threads have stopped.
+    pub(crate) fn stop(&self, pid: Pid) {
+        self.signal(pid, Signal::STOP);
+        let threads = PathBuf::from(format!("/proc/{}/task", pid.as_raw_nonzero()));
+        let is_stopped = |thread: &String| {
+            let text = fs::read_to_string(threads.join(thread).join("status")).unwrap_or_default();
+            text.contains("State:\tT")
+        };
+        let stopped = wait_until_blocking(WAIT_MAX, || names(&threads).iter().all(is_stopped));
+        assert!(stopped, "it does not stop");
+    }
+
     /// Sends a signal to the process group that the harness was started in, as a terminal does.
     pub(crate) fn signal_group(&self, signal: Signal) {
         kill_process_group(self.guard(), signal).expect("send a signal");
