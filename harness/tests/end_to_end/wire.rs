@@ -206,7 +206,7 @@ fn a_server_that_never_answers_did_not_start() {
     done.exits(3);
     assert!(
         done.stdout
-            .contains("answered neither `server/discover` nor `initialize`"),
+            .contains("answered neither `server/discover` within 1000 ms nor `initialize` within 1000 ms"),
         "{}",
         done.stdout
     );
