@@ -90,6 +90,8 @@ fn explain(message: &str) -> String {
         (rest, "key")
     } else if let Some(rest) = message.strip_prefix("unknown variant `") {
         (rest, "value")
+    } else if message == "missing field `format`" {
+        return "missing field `format`; begin with `format = 1`".to_owned();
     } else {
         return message.to_owned();
     };

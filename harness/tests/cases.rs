@@ -55,12 +55,8 @@ const TWINS: &[(&str, Broken, &str)] = &[
     ("lost-reply", Broken::Defect("memory-ledger"), "one-effect"),
     ("lost-reply", Broken::Defect("same-reply-two-effects"), "one-effect"),
     ("lost-reply", Broken::Plain("--dedupe none"), "one-effect"),
-    ("changed-input", Broken::Defect("unbound-input"), "refused-as-conflict"),
-    (
-        "changed-input",
-        Broken::Plain("--conflict ignore"),
-        "refused-as-conflict",
-    ),
+    ("changed-input", Broken::Defect("unbound-input"), "is-refused"),
+    ("changed-input", Broken::Plain("--conflict ignore"), "is-refused"),
     ("changed-input", Broken::Plain("--conflict apply"), "no-new-data"),
     (
         "crash-after-commit",

@@ -89,6 +89,7 @@ fn driver_micros(stage: &Stage, folder: &Path) -> u64 {
         plan: &plan,
         era: Era::Modern,
         folder: &folder,
+        failed_control: None,
     };
     // The runtime that the command uses.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

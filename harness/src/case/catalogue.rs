@@ -39,7 +39,7 @@ pub struct Selection {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SelectionError {
     /// No case, family or number is called that.
-    #[error("there is no case `{word}`{near}; `harness list` names them all")]
+    #[error("there is no case `{word}`{near} (`harness list` names them all)")]
     Unknown {
         /// What was asked for.
         word: String,

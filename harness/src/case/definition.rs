@@ -30,8 +30,8 @@ pub enum Surface {
     #[serde(rename = "replies.replayed")]
     RepliesReplayed,
     /// A conflict can be told from other refusals.
-    #[serde(rename = "replies.conflict")]
-    RepliesConflict,
+    #[serde(rename = "contract.conflict")]
+    ContractConflict,
 }
 
 impl Surface {
@@ -44,7 +44,7 @@ impl Surface {
         Self::ReadLedger,
         Self::Status,
         Self::RepliesReplayed,
-        Self::RepliesConflict,
+        Self::ContractConflict,
     ];
 
     /// The name that case files use.
@@ -57,7 +57,7 @@ impl Surface {
             Self::ReadLedger => "read.ledger",
             Self::Status => "status",
             Self::RepliesReplayed => "replies.replayed",
-            Self::RepliesConflict => "replies.conflict",
+            Self::ContractConflict => "contract.conflict",
         }
     }
 
@@ -71,7 +71,7 @@ impl Surface {
             Self::ReadLedger => "[read.ledger] is missing: operation rows cannot be counted",
             Self::Status => "[status] names no tool",
             Self::RepliesReplayed => "[replies] does not say where `replayed` is",
-            Self::RepliesConflict => "[contract] conflict does not say how a conflict looks",
+            Self::ContractConflict => "[contract] conflict does not say how a refusal as a conflict looks",
         }
     }
 }
@@ -133,6 +133,21 @@ pub struct Bounds {
     pub quiet_ms: u64,
     /// From the end of standard input to the server's exit.
     pub stop_ms: u64,
+}
+
+impl Bounds {
+    /// The same bounds, none of them longer than `ms`.
+    #[must_use]
+    pub fn at_most(self, ms: u64) -> Self {
+        Self {
+            start_ms: self.start_ms.min(ms),
+            effect_visible_ms: self.effect_visible_ms.min(ms),
+            withheld_reply_ms: self.withheld_reply_ms.min(ms),
+            reply_ms: self.reply_ms.min(ms),
+            quiet_ms: self.quiet_ms.min(ms),
+            stop_ms: self.stop_ms.min(ms),
+        }
+    }
 }
 
 impl Default for Bounds {
@@ -324,6 +339,8 @@ pub enum Promise {
     Conflict,
     /// A refusal tells nothing of another request's result. Broken without a promise: a note.
     Discretion,
+    /// A retry is answered. Broken without a promise: inconclusive, since a retry that nobody served shows nothing.
+    Answer,
 }
 
 /// The sentence that a specification check quotes.

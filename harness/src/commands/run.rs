@@ -13,7 +13,7 @@ use crate::conduct::{ConductError, Progress, Request, conduct};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
-use crate::record::{CheckOutcome, RunState, Verdict};
+use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{Printer, RunReport, show_case, show_end, show_server, show_target};
 use crate::target::{Target, TargetSource, TargetWords, locate};
 
@@ -42,6 +42,9 @@ pub(super) struct RunArguments {
     /// Seed of identities and markers; random when absent
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// No wait of a case is longer than this many seconds; the cases name bounds of their own
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: Option<u64>,
     /// Folder for the evidence; must not exist. A new one under evidence/runs/ when absent
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
@@ -112,10 +115,11 @@ fn refuse(error: &ConductError, printer: &mut Printer) -> ExitStatus {
 fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
     match (format, progress) {
         (Format::Human, Progress::Begins(target)) => show_target(printer, target),
-        (Format::Human, Progress::Probed(target)) => show_server(printer, target),
+        (Format::Human, Progress::Probed(report)) => show_server(printer, report),
         (Format::Human, Progress::CaseJudged(case, report, control)) => show_case(printer, case, report, *control),
-        (Format::Jsonl, Progress::Probed(target)) => {
-            printer.json_line(&json!({"event": "target", "target": target}));
+        (Format::Jsonl, Progress::Probed(report)) => {
+            let target = &report.target;
+            printer.json_line(&json!({"event": "target", "target": target, "warnings": report.warnings}));
         }
         (Format::Jsonl, Progress::CaseJudged(_, report, _)) => {
             printer.json_line(&json!({"event": "case", "case": report}));
@@ -151,8 +155,11 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
 /// From verdicts to the exit status, in the order of precedence of [`ExitStatus`].
 fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> ExitStatus {
     let warned = || {
-        let checks = report.cases.iter().flat_map(|case| &case.verdict.checks);
-        checks.into_iter().any(|check| check.outcome == CheckOutcome::Warning)
+        let is_warned = |verdict: &CaseVerdict| {
+            let mut checks = verdict.checks.iter();
+            !verdict.warnings.is_empty() || checks.any(|check| check.outcome == CheckOutcome::Warning)
+        };
+        report.cases.iter().any(|case| is_warned(&case.verdict))
     };
     let failed = report.any(Verdict::Fail, false)
         || report.any(Verdict::Unguarded, !deny.contains(&Deny::Unguarded))
@@ -197,6 +204,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         target,
         selection,
         naming: Naming { seed, nonce },
+        timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),
         defect: arguments.defect.clone(),
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
         folder,
@@ -279,6 +287,9 @@ fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
     }
     if let Some(defect) = &arguments.defect {
         words.push(format!("--defect {}", quoted(defect)));
+    }
+    if let Some(timeout) = arguments.timeout {
+        words.push(format!("--timeout {timeout}"));
     }
     words.push(format!("--seed {seed}"));
     if !arguments.command.is_empty() {

@@ -36,6 +36,8 @@ pub struct CaseRun<'a> {
     pub era: Era,
     /// Where its evidence goes.
     pub folder: &'a CaseFolder,
+    /// A control of the case that did not pass: nothing is driven then, since nothing would be believed.
+    pub failed_control: Option<&'a str>,
 }
 
 /// Runs a case to its end. What the target does wrong is in the record; an error here is the machine's or ours.
@@ -47,6 +49,11 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
     scribe.write(None, planned)?;
     if !run.plan.missing(run.case).is_empty() {
         let outcome = Outcome::Unsupported;
+        return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
+    }
+    if let Some(control) = run.failed_control {
+        let reason = format!("it was not run, because the control `{control}` did not pass");
+        let outcome = Outcome::Stopped { reason };
         return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
     }
     let stage = run.setting.stage(&run.case.id)?;
@@ -104,8 +111,8 @@ impl Driver<'_> {
             Step::Start { process } => return self.start(process).await,
             Step::Stop { .. } => {
                 if let Some(session) = self.session.take() {
-                    let survivors = session.stop(self.scribe, bounds.stop_ms).await?;
-                    return Ok(quiet(survivors));
+                    let stopped = session.stop(self.scribe, bounds.stop_ms).await?;
+                    return Ok(quiet(stopped.survivors));
                 }
             }
             Step::Kill { .. } => {

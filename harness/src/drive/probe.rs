@@ -1,11 +1,16 @@
-//! The probe: once per target and run, on processes of its own, finds out whether the server starts and which era it
-//! speaks.
+//! The probe: once per target and run, on processes of its own, finds out whether the server starts, which era it speaks,
+//! and which tools it lists.
+
+use std::io::ErrorKind;
+
+use serde_json::Value;
 
 use super::DriveError;
+use super::process::{Exit, LaunchError};
 use super::scribe::Scribe;
 use super::session::{Answer, Session};
 use super::stage::RunSetting;
-use crate::protocol::{self, Era, Probed, REVISION_MODERN};
+use crate::protocol::{self, Era, Probed, REVISION_MODERN, ServerIdentity};
 use crate::record::{CaseFolder, ServerSeen};
 
 /// How long a server that may not know the probe is given to answer it, in milliseconds.
@@ -17,119 +22,189 @@ const LAST_WORDS_LINES: usize = 8;
 /// The most of a stderr file that is read for them, in bytes.
 const LAST_WORDS_BYTES: usize = 16 * 1024;
 
+const HINT_ENVIRONMENT: &str = "if it starts in your shell, it may need more of your environment: name what it needs in [launch] env, or as \
+     [launch] secrets";
+const HINT_SILENCE: &str = "does it write each reply as one line, and flush its standard output after it (Python: PYTHONUNBUFFERED = \"1\" \
+     in [launch] env)?";
+const HINT_EXECUTABLE: &str = "make it executable (chmod +x), or name its interpreter first in launch.command";
+
 /// What the probe found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    /// It speaks this era.
-    Speaks(Era, ServerSeen),
-    /// It did not start: why, and the last lines of its standard error.
+    /// It serves.
+    Speaks {
+        /// The era that it speaks.
+        era: Era,
+        /// What it says of itself.
+        server: ServerSeen,
+        /// The tools that it lists; nothing where it does not list them all on one page.
+        tools: Option<Vec<Value>>,
+    },
+    /// It did not start.
     DidNotStart {
         /// Why.
         reason: String,
-        /// What it said before it ended.
+        /// What to try.
+        hint: Option<&'static str>,
+        /// The last lines of its standard error.
         last_words: Vec<String>,
     },
 }
 
-/// Probes the target of a run.
+/// Probes the target of a run; no wait is longer than `start_ms`.
 pub async fn probe(
     setting: &RunSetting,
     folder: &CaseFolder,
     scribe: &mut Scribe,
     start_ms: u64,
 ) -> Result<Found, DriveError> {
-    let mut session = match launch(setting, folder, scribe, "discover", Era::Modern) {
+    let probing = Probing {
+        setting,
+        folder,
+        start_ms,
+    };
+    let mut session = match probing.launch(scribe, "discover", Era::Modern) {
         Ok(session) => session,
-        Err(DriveError::Launch(error)) => return Ok(did_not_start(folder, "discover", error.to_string())),
+        Err(DriveError::Launch(error)) => return Ok(not_launched(&error)),
         Err(error) => return Err(error),
     };
-    let answer = session.shake_hands(scribe, PROBE_MS.min(start_ms)).await?;
+    let answer = session.shake_hands(scribe, probing.bound_ms()).await?;
     let probed = match &answer {
         Answer::Reply(reply) => protocol::read_probe(reply),
         Answer::TimedOut | Answer::Gone => Probed::Legacy,
     };
     match probed {
-        Probed::Modern(identity) => {
-            end(session, scribe).await?;
-            let server = ServerSeen {
-                name: identity.name,
-                version: identity.version,
-                protocol: REVISION_MODERN.to_owned(),
-            };
-            Ok(Found::Speaks(Era::Modern, server))
-        }
+        Probed::Modern(identity) => probing.listed(session, scribe, identity, REVISION_MODERN).await,
         Probed::TooNew(versions) => {
-            end(session, scribe).await?;
-            let reason = format!(
-                "it speaks only {}; this harness knows up to {REVISION_MODERN}",
-                versions.join(", ")
-            );
-            Ok(did_not_start(folder, "discover", reason))
+            probing.end(session, scribe).await?;
+            let versions = versions.join(", ");
+            let reason = format!("it speaks only {versions}; this harness knows up to {REVISION_MODERN}");
+            Ok(probing.did_not_start("discover", reason, None))
         }
+        // After the end of the stream, `initialize` goes to a fresh process.
         Probed::Legacy if session.stream_ended() => {
-            end(session, scribe).await?;
-            let fresh = launch(setting, folder, scribe, "initialize", Era::Legacy)?;
-            initialize(fresh, folder, scribe, start_ms).await
+            probing.end(session, scribe).await?;
+            let fresh = probing.launch(scribe, "initialize", Era::Legacy)?;
+            probing.initialize(fresh, scribe).await
         }
         Probed::Legacy => {
             session.speak(Era::Legacy);
-            initialize(session, folder, scribe, start_ms).await
+            probing.initialize(session, scribe).await
         }
     }
 }
 
-fn launch(
-    setting: &RunSetting,
-    folder: &CaseFolder,
-    scribe: &mut Scribe,
-    process: &str,
-    era: Era,
-) -> Result<Session, DriveError> {
-    let stage = setting.stage(&format!("probe-{process}"))?;
-    let spec = setting.launch_spec(&stage, folder.stderr_file(process))?;
-    Session::launch(scribe, process, &spec, era)
-}
-
-async fn initialize(
-    mut session: Session,
-    folder: &CaseFolder,
-    scribe: &mut Scribe,
+struct Probing<'a> {
+    setting: &'a RunSetting,
+    folder: &'a CaseFolder,
     start_ms: u64,
-) -> Result<Found, DriveError> {
-    let process = session.process.clone();
-    let answer = session.shake_hands(scribe, start_ms).await?;
-    end(session, scribe).await?;
-    let reason = match &answer {
-        Answer::Reply(reply) => match protocol::read_initialize(reply) {
-            Some((protocol, identity)) => {
-                let server = ServerSeen {
-                    name: identity.name,
-                    version: identity.version,
-                    protocol,
-                };
-                return Ok(Found::Speaks(Era::Legacy, server));
+}
+
+impl Probing<'_> {
+    fn bound_ms(&self) -> u64 {
+        PROBE_MS.min(self.start_ms)
+    }
+
+    fn launch(&self, scribe: &mut Scribe, process: &str, era: Era) -> Result<Session, DriveError> {
+        let stage = self.setting.stage(&format!("probe-{process}"))?;
+        let spec = self.setting.launch_spec(&stage, self.folder.stderr_file(process))?;
+        Session::launch(scribe, process, &spec, era)
+    }
+
+    async fn initialize(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {
+        let process = session.process.clone();
+        let answer = session.shake_hands(scribe, self.start_ms).await?;
+        let (reason, hint) = match &answer {
+            Answer::Reply(reply) => match protocol::read_initialize(reply) {
+                Some((revision, identity)) => return self.listed(session, scribe, identity, &revision).await,
+                None => (
+                    "it answered `initialize` with an error, or without a protocol version".to_owned(),
+                    None,
+                ),
+            },
+            Answer::TimedOut => (
+                format!(
+                    "it answered neither `server/discover` within {} ms nor `initialize` within {} ms",
+                    self.bound_ms(),
+                    self.start_ms
+                ),
+                Some(HINT_SILENCE),
+            ),
+            Answer::Gone => {
+                let exit = self.end(session, scribe).await?;
+                let reason = format!("{} before it answered a request", ended(exit));
+                return Ok(self.did_not_start(&process, reason, Some(HINT_ENVIRONMENT)));
             }
-            None => "it answered `initialize` with an error, or without a protocol version".to_owned(),
-        },
-        Answer::TimedOut => format!("it answered neither `server/discover` nor `initialize` within {start_ms} ms"),
-        Answer::Gone => "it ended before it answered a request".to_owned(),
+        };
+        self.end(session, scribe).await?;
+        Ok(self.did_not_start(&process, reason, hint))
+    }
+
+    /// The server serves: ask for its tools, and end it.
+    async fn listed(
+        &self,
+        mut session: Session,
+        scribe: &mut Scribe,
+        identity: ServerIdentity,
+        revision: &str,
+    ) -> Result<Found, DriveError> {
+        let era = session.era();
+        let request = protocol::list_tools(era, scribe.new_id());
+        let answer = session.ask(scribe, &request, self.bound_ms()).await?;
+        let tools = match &answer {
+            Answer::Reply(reply) if reply.pointer("/result/nextCursor").is_none_or(Value::is_null) => {
+                reply.pointer("/result/tools").and_then(Value::as_array).cloned()
+            }
+            Answer::Reply(_) | Answer::TimedOut | Answer::Gone => None,
+        };
+        self.end(session, scribe).await?;
+        let server = ServerSeen {
+            name: identity.name,
+            version: identity.version,
+            protocol: revision.to_owned(),
+        };
+        Ok(Found::Speaks { era, server, tools })
+    }
+
+    async fn end(&self, session: Session, scribe: &mut Scribe) -> Result<Exit, DriveError> {
+        Ok(session.stop(scribe, self.bound_ms()).await?.exit)
+    }
+
+    fn did_not_start(&self, process: &str, reason: String, hint: Option<&'static str>) -> Found {
+        let bytes = std::fs::read(self.folder.stderr_file(process)).unwrap_or_default();
+        let tail = &bytes[bytes.len().saturating_sub(LAST_WORDS_BYTES)..];
+        let text = String::from_utf8_lossy(tail);
+        let said = text.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<String> = said.map(str::to_owned).collect();
+        Found::DidNotStart {
+            reason,
+            hint,
+            last_words: lines[lines.len().saturating_sub(LAST_WORDS_LINES)..].to_vec(),
+        }
+    }
+}
+
+fn not_launched(error: &LaunchError) -> Found {
+    let hint = match error {
+        LaunchError::Spawn { source, .. } if source.kind() == ErrorKind::PermissionDenied => Some(HINT_EXECUTABLE),
+        LaunchError::Spawn { .. }
+        | LaunchError::WorkingDirectory { .. }
+        | LaunchError::StderrFile { .. }
+        | LaunchError::NotFound { .. }
+        | LaunchError::Machinery { .. }
+        | LaunchError::Ending { .. } => None,
     };
-    Ok(did_not_start(folder, &process, reason))
+    Found::DidNotStart {
+        reason: error.to_string(),
+        hint,
+        last_words: Vec::new(),
+    }
 }
 
-async fn end(session: Session, scribe: &mut Scribe) -> Result<(), DriveError> {
-    session.stop(scribe, PROBE_MS).await.map(drop)
-}
-
-fn did_not_start(folder: &CaseFolder, process: &str, reason: String) -> Found {
-    let bytes = std::fs::read(folder.stderr_file(process)).unwrap_or_default();
-    let tail = &bytes[bytes.len().saturating_sub(LAST_WORDS_BYTES)..];
-    let text = String::from_utf8_lossy(tail);
-    let lines: Vec<String> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .map(str::to_owned)
-        .collect();
-    let last_words = lines[lines.len().saturating_sub(LAST_WORDS_LINES)..].to_vec();
-    Found::DidNotStart { reason, last_words }
+fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("it exited with code {code}"),
+        Exit::Signal(signal) => format!("signal {signal} ended it"),
+        Exit::Unobserved => "it ended".to_owned(),
+    }
 }

@@ -192,7 +192,7 @@ impl Session {
     }
 
     /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
-    pub(super) async fn stop(mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<usize, DriveError> {
+    pub(super) async fn stop(mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<Stopped, DriveError> {
         let wait = self
             .launched
             .close_stdin_and_wait(Duration::from_millis(bound_ms))
@@ -206,7 +206,10 @@ impl Session {
         self.signalled(scribe, killed.signalled.len())?;
         self.drain(scribe, Delivery::Deliver).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
-        Ok(killed.survivors)
+        Ok(Stopped {
+            exit: killed.exit,
+            survivors: killed.survivors,
+        })
     }
 
     fn signalled(&self, scribe: &mut Scribe, processes: usize) -> Result<(), DriveError> {
@@ -242,6 +245,15 @@ impl Session {
         };
         Ok(scribe.write(Some(&self.process), body)?)
     }
+}
+
+/// How a stopped server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stopped {
+    /// How its root process ended.
+    pub(super) exit: Exit,
+    /// Processes of its tree that could not be ended.
+    pub(super) survivors: usize,
 }
 
 /// What came in.

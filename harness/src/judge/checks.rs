@@ -20,11 +20,13 @@ pub(super) fn evaluate(check: &Check, plan: &Plan, facts: &Facts) -> CheckResult
         comparison.pair(left, right, facts);
     }
     if let Some(reason) = comparison.unobserved {
-        let say = format!(
-            "{}: {reason}",
-            check.say.as_deref().unwrap_or("it could not be observed")
+        return result(
+            check,
+            CheckOutcome::Inconclusive,
+            Some(reason),
+            None,
+            comparison.findings,
         );
-        return result(check, CheckOutcome::Inconclusive, Some(say), None, comparison.findings);
     }
     if !comparison.findings.is_empty() {
         return broken(check, plan, facts, comparison.findings);
@@ -66,6 +68,7 @@ fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>)
         Basis::Contract => match check.promise {
             Promise::Effects | Promise::Conflict => CheckOutcome::Unguarded,
             Promise::FirstResult | Promise::Discretion => CheckOutcome::Noted,
+            Promise::Answer => CheckOutcome::Inconclusive,
         },
         Basis::Machinery => CheckOutcome::Inconclusive,
     };
@@ -134,8 +137,8 @@ impl Comparison {
     fn literal(&mut self, path: &str, expected: &Value, facts: &Facts) {
         match facts.look_up(path) {
             Lookup::Found(found) if found == expected => {}
-            Lookup::Found(found) => self.differs(path, expected.clone(), Some(found.clone())),
-            Lookup::Absent => self.differs(path, expected.clone(), None),
+            Lookup::Found(found) => self.differs(path, expected, Some(found), facts),
+            Lookup::Absent => self.differs(path, expected, None, facts),
             Lookup::NeverMade => self.never_made = Some(path.to_owned()),
             Lookup::Unobserved(reason) => self.unobserved = Some(reason.to_owned()),
         }
@@ -149,19 +152,20 @@ impl Comparison {
             (Lookup::NeverMade, _) => self.never_made = Some(left.to_owned()),
             (_, Lookup::NeverMade) => self.never_made = Some(right.to_owned()),
             (Lookup::Found(left), Lookup::Found(right)) if left == right => {}
-            (Lookup::Found(found), Lookup::Found(expected)) => {
-                self.differs(left, expected.clone(), Some(found.clone()));
+            (Lookup::Found(found), Lookup::Found(expected)) => self.differs(left, expected, Some(found), facts),
+            (Lookup::Absent, Lookup::Found(expected)) => self.differs(left, expected, None, facts),
+            (Lookup::Found(_) | Lookup::Absent, Lookup::Absent) => {
+                self.differs(right, &Value::from("a result"), None, facts);
             }
-            (Lookup::Absent, Lookup::Found(expected)) => self.differs(left, expected.clone(), None),
-            (Lookup::Found(_) | Lookup::Absent, Lookup::Absent) => self.differs(right, Value::from("a result"), None),
         }
     }
 
-    fn differs(&mut self, path: &str, expected: Value, found: Option<Value>) {
+    fn differs(&mut self, path: &str, expected: &Value, found: Option<&Value>, facts: &Facts) {
         self.findings.push(PathFinding {
             path: path.to_owned(),
-            expected,
-            found,
+            expected: expected.clone(),
+            found: found.cloned(),
+            instead: if found.is_none() { facts.instead(path) } else { None },
         });
     }
 }

@@ -7,15 +7,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::disclosure::disclosed;
 use super::steps::{Request, StepSlice, requests, steps};
 use crate::case::{Doubled, From, Step, WriteStep};
 use crate::plan::{Operation, Plan};
 use crate::protocol::{Reply, ReplyKind, without_replayed};
 use crate::record::{Body, Observation, ReadFrom, Reading, ReadingOutcome, Record};
 use crate::recovery::{self, Attempt};
-
-/// A text of an earlier result must be so long, and hold a digit, to count as disclosed: `applied` alone is no secret.
-const DISCLOSED_CHARS_MIN: usize = 6;
 
 /// The facts of one record.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -202,15 +200,17 @@ impl Facts {
             let bytes = slice.delivered_bytes_after(last.seq);
             facts.insert("last_round".into(), json!({"seq": last.seq, "delivered_bytes": bytes}));
             facts.insert("outcome".into(), delivered.map_or("unknown", Reply::outcome).into());
+            facts.insert("answered".into(), delivered.is_some().into());
+            let earlier = history.results(&write.operation);
+            let told = delivered.map_or(Vec::new(), |reply| disclosed(reply, last, earlier));
+            facts.insert("disclosed".into(), json!(told));
             if let Some(reply) = delivered {
-                let earlier = history.results(&write.operation);
-                facts.insert("disclosed".into(), json!(disclosed(reply, last, earlier)));
-                describe(&mut facts, reply, plan);
+                self.describe(&mut facts, &write.name, reply, plan);
             }
             if let Some(reply) = withheld {
                 let mut inside = Map::new();
                 inside.insert("outcome".into(), reply.outcome().into());
-                describe(&mut inside, reply, plan);
+                self.describe(&mut inside, &format!("{}.withheld", write.name), reply, plan);
                 facts.insert("withheld".into(), inside.into());
             }
             if write.from == From::Repeat
@@ -251,10 +251,46 @@ impl Facts {
                 }
             }
             if let Some(stored) = observation.get("result").filter(|stored| stored.is_object()) {
-                facts.insert("stored_result".into(), without_replayed(stored.clone(), &plan.replies));
+                let at = plan.replies.result.as_deref().unwrap_or_default();
+                let stored = without_replayed(stored.clone(), at, &plan.replies);
+                facts.insert("stored_result".into(), stored);
             }
         }
         self.tree.insert(name.to_owned(), facts.into());
+    }
+
+    fn describe(&mut self, facts: &mut Map<String, Value>, path: &str, reply: Reply<'_>, plan: &Plan) {
+        let result = match reply.comparable(&plan.replies) {
+            Some(Ok(result)) => Some(result),
+            Some(Err(at)) => {
+                let reason = format!("the reply has nothing at {at}; correct [replies] result");
+                self.not_observed(format!("{path}.result"), &reason);
+                None
+            }
+            None => None,
+        };
+        let found = [
+            ("result", result),
+            ("replayed", reply.replayed(&plan.replies).cloned()),
+            ("refusal", reply.refusal(&plan.replies, &plan.contract)),
+            ("refusal_text", reply.refusal_text().map(Value::from)),
+        ];
+        for (key, value) in found {
+            if let Some(value) = value {
+                facts.insert(key.to_owned(), value);
+            }
+        }
+    }
+
+    /// What there is instead of a fact that is not there, as far as the reply of its step tells.
+    pub(super) fn instead(&self, path: &str) -> Option<String> {
+        let facts = self.tree.get(path.split('.').next()?)?;
+        Some(match facts.get("outcome")?.as_str()? {
+            "unknown" => "no reply".to_owned(),
+            "refused" => format!("a refusal: {}", facts.get("refusal_text").or(facts.get("refusal"))?),
+            "asked" => "a question for input".to_owned(),
+            _ => "a result without it".to_owned(),
+        })
     }
 
     fn conclude(&mut self, name: &str, action: &recovery::Action<'_>) {
@@ -308,19 +344,6 @@ fn insert(facts: &mut Map<String, Value>, kind: &str, operation: &str, value: Va
     kind[operation] = value;
 }
 
-fn describe(facts: &mut Map<String, Value>, reply: Reply<'_>, plan: &Plan) {
-    let found = [
-        ("result", reply.comparable(&plan.replies)),
-        ("replayed", reply.replayed(&plan.replies).cloned()),
-        ("refusal", reply.refusal(&plan.replies, &plan.contract)),
-    ];
-    for (key, value) in found {
-        if let Some(value) = value {
-            facts.insert(key.to_owned(), value);
-        }
-    }
-}
-
 /// The rows of a reading as objects, column by column.
 pub(super) fn rows(reading: &Reading) -> Vec<Value> {
     let ReadingOutcome::Rows(rows) = &reading.outcome else {
@@ -354,41 +377,4 @@ fn repeats_exactly(before: &Value, again: &Value) -> bool {
         request
     };
     before.get("id") != again.get("id") && without_id(before) == without_id(again)
-}
-
-/// Texts and large numbers of earlier results that a reply repeats although its own request did not hold them.
-fn disclosed(reply: Reply<'_>, request: Request<'_>, earlier: &[Reply<'_>]) -> Vec<String> {
-    let told = reply.frame().to_string();
-    let known = request.payload.to_string();
-    let mut secrets = Vec::new();
-    for reply in earlier {
-        if let ReplyKind::Result(result) = reply.kind() {
-            leaves(result, &mut secrets);
-        }
-    }
-    secrets.retain(|secret| told.contains(secret.as_str()) && !known.contains(secret.as_str()));
-    secrets.sort();
-    secrets.dedup();
-    secrets
-}
-
-fn leaves(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| leaves(item, found)),
-        Value::Object(members) => members.values().for_each(|member| leaves(member, found)),
-        Value::String(text) => {
-            // A text block often is JSON itself: what counts is what stands inside.
-            match serde_json::from_str::<Value>(text) {
-                Ok(inside) if inside.is_object() || inside.is_array() => leaves(&inside, found),
-                _ if telling(text) => found.push(text.clone()),
-                _ => {}
-            }
-        }
-        Value::Number(number) if telling(&number.to_string()) => found.push(number.to_string()),
-        Value::Number(_) | Value::Bool(_) | Value::Null => {}
-    }
-}
-
-fn telling(text: &str) -> bool {
-    text.chars().count() >= DISCLOSED_CHARS_MIN && text.chars().any(|c| c.is_ascii_digit())
 }

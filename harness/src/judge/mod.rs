@@ -5,11 +5,13 @@
 //!
 //! - [`steps`]: the record, cut into steps.
 //! - [`facts`]: the record as a tree of facts that checks name by path.
+//! - [`disclosure`]: what a reply tells of earlier results.
 //! - [`rows`]: which frames can have made which row.
 //! - [`checks`]: expected and found, and what a difference means.
 //! - [`verdict`]: from checks to one of the five verdicts.
 
 mod checks;
+mod disclosure;
 mod facts;
 mod rows;
 mod steps;

@@ -4,8 +4,10 @@ use super::checks;
 use super::facts::Facts;
 use super::rows;
 use super::steps::outcome;
-use crate::case::Case;
-use crate::record::{Body, CaseVerdict, CheckOutcome, CheckResult, Outcome, Record, VERDICT_FORMAT, Verdict};
+use crate::case::{Basis, Case};
+use crate::record::{
+    Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record, VERDICT_FORMAT, Verdict,
+};
 
 /// The version of the judge: goes up when the same record can get another verdict.
 pub const JUDGE_VERSION: u32 = 1;
@@ -21,6 +23,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         reason: None,
         checks: Vec::new(),
         notes: Vec::new(),
+        warnings: Vec::new(),
         rows: Vec::new(),
         facts: serde_json::Map::new(),
     };
@@ -51,6 +54,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .map(|check| checks::evaluate(check, plan, &facts))
         .collect();
     verdict.notes = notes(&verdict.checks);
+    verdict.warnings = stray_output(record).into_iter().collect();
     verdict.facts = facts.tree;
     let cut_short = cut_short(record);
     let is_cut_short = cut_short.is_some();
@@ -154,11 +158,44 @@ fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Opti
     (Verdict::Pass, None)
 }
 
+/// What a reader of a pass should know: a promise that the case could not test, or that nobody made. That a policy of the
+/// reference server does not apply elsewhere is no news.
 fn notes(checks: &[CheckResult]) -> Vec<String> {
-    let noted = |check: &&CheckResult| matches!(check.outcome, CheckOutcome::Noted | CheckOutcome::NotApplicable);
+    let noted = |check: &&CheckResult| match check.outcome {
+        CheckOutcome::Noted => true,
+        CheckOutcome::NotApplicable => check.basis == Basis::Contract,
+        CheckOutcome::Held
+        | CheckOutcome::Broken
+        | CheckOutcome::Unguarded
+        | CheckOutcome::Warning
+        | CheckOutcome::NotJudged
+        | CheckOutcome::Inconclusive => false,
+    };
     checks
         .iter()
         .filter(noted)
         .filter_map(|check| Some(format!("{}: {}", check.id, check.say.as_deref()?)))
         .collect()
+}
+
+/// Frames on standard output that are no JSON: the protocol allows nothing else there. What a kill cut off does not count.
+fn stray_output(record: &Record) -> Option<String> {
+    let strays: Vec<u64> = record
+        .events
+        .iter()
+        .filter(|event| {
+            let Body::Message(message) = &event.body else {
+                return false;
+            };
+            let is_cut = message.length.is_some() || message.unterminated;
+            message.direction == Direction::ServerToClient && message.payload.is_none() && !is_cut
+        })
+        .map(|event| event.seq)
+        .collect();
+    let first = strays.first()?;
+    Some(format!(
+        "standard output carried {} lines that are no MCP messages (first: frame {first}); strict clients hang up on that, \
+         so let the server print to standard error",
+        strays.len()
+    ))
 }

@@ -14,7 +14,9 @@ mod request;
 pub use handshake::{Era, Probed, ServerIdentity, read_initialize, read_probe};
 pub(crate) use reply::without_replayed;
 pub use reply::{Reply, ReplyKind};
-pub use request::{answer_server_request, call_tool, check_outgoing, continue_call, discover, initialize, initialized};
+pub use request::{
+    answer_server_request, call_tool, check_outgoing, continue_call, discover, initialize, initialized, list_tools,
+};
 
 /// The newest revision that this harness knows.
 pub const REVISION_MODERN: &str = "2026-07-28";

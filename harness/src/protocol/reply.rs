@@ -7,6 +7,9 @@ use crate::target::{Contract, RefusalAt, Replies};
 /// `resultType` of a result that asks for input (MCP 2026-07-28, Multi Round-Trip Requests).
 const INPUT_REQUIRED: &str = "input_required";
 
+/// Where results stand when a profile does not say, in the order in which they are looked for.
+const USUAL_RESULTS: [&str; 2] = ["/structuredContent", "/content"];
+
 /// A reply to a request of ours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reply<'a> {
@@ -60,13 +63,31 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The result that replays are compared by: without the place that says `replayed`.
-    pub(crate) fn comparable(self, replies: &Replies) -> Option<Value> {
+    /// The result that replays are compared by, without the place that says `replayed`. An error is the pointer at which
+    /// the profile expects it and the server has nothing.
+    pub(crate) fn comparable(self, replies: &Replies) -> Option<Result<Value, &str>> {
         let ReplyKind::Result(result) = self.kind() else {
             return None;
         };
-        let found = result.pointer(&replies.result)?.clone();
-        Some(without_replayed(found, replies))
+        let usual = || USUAL_RESULTS.iter().find_map(|at| Some((*at, result.pointer(at)?)));
+        let (at, found) = match &replies.result {
+            Some(at) => (at.as_str(), result.pointer(at)),
+            None => usual().map_or(("", Some(result)), |(at, found)| (at, Some(found))),
+        };
+        Some(
+            found
+                .map(|found| without_replayed(found.clone(), at, replies))
+                .ok_or(at),
+        )
+    }
+
+    /// What a refusal says to people.
+    pub(crate) fn refusal_text(self) -> Option<&'a str> {
+        match self.kind() {
+            ReplyKind::Error(error) => error.get("message")?.as_str(),
+            ReplyKind::ToolError(result) => result.pointer("/content/0/text")?.as_str(),
+            ReplyKind::Result(_) | ReplyKind::InputRequired(_) => None,
+        }
     }
 
     /// Whether it says that it is a replay.
@@ -106,12 +127,12 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// Takes the place that says `replayed` out of a comparable result, where that place lies inside it.
-pub(crate) fn without_replayed(mut value: Value, replies: &Replies) -> Value {
+/// Takes the place that says `replayed` out of a result that stands at `at`, where that place lies inside it.
+pub(crate) fn without_replayed(mut value: Value, at: &str, replies: &Replies) -> Value {
     let inside = replies
         .replayed
         .as_deref()
-        .and_then(|at| at.strip_prefix(&replies.result));
+        .and_then(|replayed| replayed.strip_prefix(at));
     let Some((parent, name)) = inside.and_then(|at| at.rsplit_once('/')) else {
         return value;
     };
@@ -128,7 +149,7 @@ mod tests {
 
     fn replies() -> Replies {
         Replies {
-            result: "/structuredContent".to_owned(),
+            result: Some("/structuredContent".to_owned()),
             replayed: Some("/structuredContent/replayed".to_owned()),
             refusal: RefusalAt {
                 error: Some("/data/reason".to_owned()),
@@ -177,8 +198,34 @@ mod tests {
     fn results_are_compared_without_replayed() {
         let frame = json!({"id": 1, "result": {"structuredContent": {"issue_id": 3, "replayed": true}}});
         let reply = Reply::to(&frame, &json!(1)).expect("a reply");
-        assert_eq!(reply.comparable(&replies()), Some(json!({"issue_id": 3})));
+        assert_eq!(reply.comparable(&replies()), Some(Ok(json!({"issue_id": 3}))));
         assert_eq!(reply.replayed(&replies()), Some(&json!(true)));
+    }
+
+    #[test]
+    fn a_result_is_found_where_the_server_has_one() {
+        let unsaid = Replies {
+            result: None,
+            replayed: None,
+            ..replies()
+        };
+        let content = json!([{"type": "text", "text": "{\"id\": 1}"}]);
+        let table = [
+            (json!({"content": content}), content.clone()),
+            (
+                json!({"content": content, "structuredContent": {"id": 1}}),
+                json!({"id": 1}),
+            ),
+            (json!({"odd": 1}), json!({"odd": 1})),
+        ];
+        for (result, expected) in table {
+            let frame = json!({"id": 1, "result": result});
+            let reply = Reply::to(&frame, &json!(1)).expect("a reply");
+            assert_eq!(reply.comparable(&unsaid), Some(Ok(expected)), "{frame}");
+        }
+        let frame = json!({"id": 1, "result": {"content": content}});
+        let reply = Reply::to(&frame, &json!(1)).expect("a reply");
+        assert_eq!(reply.comparable(&replies()), Some(Err("/structuredContent")));
     }
 
     #[test]

@@ -53,6 +53,11 @@ pub fn initialized() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
 }
 
+/// `tools/list`, its first page.
+pub fn list_tools(era: Era, id: u64) -> Value {
+    request(era, id, "tools/list", Map::new())
+}
+
 /// `tools/call`.
 pub fn call_tool(era: Era, id: u64, tool: &str, arguments: &Map<String, Value>) -> Value {
     let mut params = Map::new();

@@ -57,6 +57,8 @@ pub struct CaseVerdict {
     pub checks: Vec<CheckResult>,
     /// What is worth knowing and nobody's fault.
     pub notes: Vec<String>,
+    /// What the server should mend although no check of the case is about it.
+    pub warnings: Vec<String>,
     /// Where each counted row came from.
     pub rows: Vec<RowOrigin>,
     /// What the record says, as the checks see it.
@@ -115,6 +117,9 @@ pub struct PathFinding {
     pub expected: Value,
     /// What the record says; absent where it says nothing.
     pub found: Option<Value>,
+    /// What there is instead, where nothing of the kind is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
 }
 
 /// One counted row and the frames that can have made it.

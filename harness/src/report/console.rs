@@ -16,14 +16,20 @@ const ROWS_SHOWN_MAX: usize = 10;
 /// Says what is tested, before anything is.
 pub fn show_target(printer: &mut Printer, target: &TargetReport) {
     printer.line(&[span(Style::Bold, "target    "), plain(target.line())]);
+    if let Some(note) = target.note {
+        printer.line(&[span(Style::Dim, format!("          {note}"))]);
+    }
 }
 
-/// Says how the server introduced itself.
-pub fn show_server(printer: &mut Printer, target: &TargetReport) {
-    if let Some(server) = &target.server {
+/// Says how the server introduced itself, and what of the profile does not fit it.
+pub fn show_server(printer: &mut Printer, report: &RunReport) {
+    if let Some(server) = &report.target.server {
         let name = server.name.as_deref().unwrap_or("a server without a name");
         let version = server.version.as_deref().unwrap_or("?");
         printer.line(&[plain(format!("          {name} {version}, MCP {}", server.protocol))]);
+    }
+    for warning in &report.warnings {
+        printer.line(&[span(Style::Odd, "warning   "), plain(warning.as_str())]);
     }
 }
 
@@ -34,7 +40,7 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
         return;
     }
     if let Some(control) = control {
-        show_control(printer, control, report);
+        show_control(printer, case, control, report);
         return;
     }
     let (word, style) = word(report.verdict.verdict);
@@ -45,7 +51,7 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
         plain(format!("  {}", case.title)),
         span(Style::Dim, format!("  {} ms", millis(report.micros))),
     ]);
-    if report.verdict.verdict == Verdict::Unsupported {
+    if report.verdict.verdict == Verdict::Unsupported || report.blocked {
         return show_reason(printer, report);
     }
     let warned = report
@@ -57,24 +63,15 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
         show_trouble(printer, report);
     }
     if report.named || report.verdict.verdict != Verdict::Pass {
-        for (label, text) in summary::lines(case, report) {
-            printer.line(&[span(Style::Dim, format!("{INDENT}{label:<14}")), plain(text)]);
-        }
+        show_summary(printer, case, report);
     }
-    for note in &report.verdict.notes {
-        if report.named {
-            printer.line(&[
-                span(Style::Dim, format!("{INDENT}{:<14}", "note")),
-                plain(note.as_str()),
-            ]);
-        }
-    }
+    show_remarks(printer, report);
     if report.verdict.verdict != Verdict::Pass {
         show_next(printer, case, report);
     }
 }
 
-fn show_control(printer: &mut Printer, control: &ControlReport, report: &CaseReport) {
+fn show_control(printer: &mut Printer, case: &Case, control: &ControlReport, report: &CaseReport) {
     // The case that asks for it lacks the same surfaces, and says so.
     if control.verdict == Verdict::Unsupported && !report.requested {
         return;
@@ -100,7 +97,26 @@ fn show_control(printer: &mut Printer, control: &ControlReport, report: &CaseRep
     match control.verdict {
         Verdict::Pass => {}
         Verdict::Unsupported => show_reason(printer, report),
-        Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive => show_trouble(printer, report),
+        Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive => {
+            show_trouble(printer, report);
+            show_summary(printer, case, report);
+            show_remarks(printer, report);
+            show_next(printer, case, report);
+        }
+    }
+}
+
+fn show_summary(printer: &mut Printer, case: &Case, report: &CaseReport) {
+    for (label, text) in summary::lines(case, report) {
+        printer.line(&[span(Style::Dim, format!("{INDENT}{label:<14}")), plain(text)]);
+    }
+}
+
+fn show_remarks(printer: &mut Printer, report: &CaseReport) {
+    let warnings = report.verdict.warnings.iter().map(|text| (Style::Odd, "warning", text));
+    let notes = report.verdict.notes.iter().map(|text| (Style::Dim, "note", text));
+    for (style, label, text) in warnings.chain(notes) {
+        printer.line(&[span(style, format!("{INDENT}{label:<14}")), plain(text.as_str())]);
     }
 }
 
@@ -163,10 +179,13 @@ fn show_check(printer: &mut Printer, check: &CheckResult) {
         plain(format!(": {say}")),
     ]);
     for finding in &check.findings {
-        let found = finding
-            .found
-            .as_ref()
-            .map_or("nothing of the kind".to_owned(), ToString::to_string);
+        let instead = || {
+            finding
+                .instead
+                .clone()
+                .unwrap_or_else(|| "nothing of the kind".to_owned())
+        };
+        let found = finding.found.as_ref().map_or_else(instead, ToString::to_string);
         printer.line(&[plain(format!(
             "{INDENT}  {}: expected {}, found {found}",
             finding.path, finding.expected
@@ -224,9 +243,12 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
                 plain(line.as_str()),
             ]);
         }
-        printer.line(&[plain(format!(
-            "{INDENT}if it starts in your shell, it may need more of your environment: name what it needs in [launch] env"
-        ))]);
+        if let Some(hint) = &report.hint {
+            printer.line(&[
+                span(Style::Dim, format!("{INDENT}hint          ")),
+                plain(hint.as_str()),
+            ]);
+        }
     }
     show_missing(printer, &report.cases);
     printer.blank();

@@ -8,9 +8,14 @@ use serde_json::Value;
 use crate::case::Case;
 use crate::plan::Plan;
 use crate::record::{CaseVerdict, Run, ServerSeen, Verdict};
+use crate::target::TargetSource;
 
 /// The version of the JSON report.
 pub const REPORT_FORMAT: u32 = 1;
+
+/// A gate must not be green on a server that nobody meant.
+const NOTE_BUILT_IN: &str =
+    "no --target, no command and no ./target.toml here: this is the server that the binary carries";
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,6 +30,10 @@ pub struct RunReport {
     pub seed: u64,
     /// Why no case was run, where the server did not start.
     pub did_not_start: Option<String>,
+    /// What to try then.
+    pub hint: Option<String>,
+    /// What in the profile does not fit what the server offers.
+    pub warnings: Vec<String>,
     /// What the server said before it ended, where it did not start.
     pub last_words: Vec<String>,
     /// The demonstration that the read-back counts.
@@ -50,6 +59,8 @@ pub struct TargetReport {
     pub contract: String,
     /// The planted defect, where one was.
     pub defect: Option<String>,
+    /// Why this target, where nobody named one.
+    pub note: Option<&'static str>,
     /// What the server said of itself.
     pub server: Option<ServerSeen>,
 }
@@ -84,6 +95,8 @@ pub struct CaseReport {
     pub micros: u64,
     /// The operations, by the names that the case gives them.
     pub operations: BTreeMap<String, OperationReport>,
+    /// Whether it was not driven, because its control did not pass.
+    pub blocked: bool,
     /// The surfaces that the target lacks, where it is unsupported.
     pub missing: Vec<&'static str>,
     /// Its record, whose lines are the frames and events that rows and checks speak of.
@@ -117,6 +130,45 @@ pub struct RunTotals {
     pub unsupported: usize,
     /// Inconclusive.
     pub inconclusive: usize,
+}
+
+impl RunReport {
+    /// The report of a run that has not begun.
+    pub(crate) fn empty(run: &Run, title: String, evidence: String) -> Self {
+        Self {
+            format: REPORT_FORMAT,
+            harness: run.harness.version.clone(),
+            target: TargetReport::of(run, title),
+            seed: run.naming.seed,
+            did_not_start: None,
+            hint: None,
+            warnings: Vec::new(),
+            last_words: Vec::new(),
+            control: None,
+            cases: Vec::new(),
+            totals: RunTotals::default(),
+            evidence,
+            exit: 0,
+        }
+    }
+
+    /// Adds a case that was judged. A control counts only where it was asked for by name.
+    pub(crate) fn add(&mut self, case: CaseReport, control: Option<ControlReport>) {
+        if case.requested && (control.is_none() || case.named) {
+            self.totals.add(case.verdict.verdict);
+        }
+        self.control = control.or(self.control.take());
+        self.cases.push(case);
+    }
+
+    /// Whether any requested case has this verdict.
+    pub fn any(&self, verdict: Verdict, named_only: bool) -> bool {
+        let counts = |case: &&CaseReport| case.requested && (case.named || !named_only);
+        self.cases
+            .iter()
+            .filter(counts)
+            .any(|case| case.verdict.verdict == verdict)
+    }
 }
 
 impl RunTotals {
@@ -180,6 +232,7 @@ impl TargetReport {
             name: run.target.name.clone(),
             contract: run.target.contract.preset.name().to_owned(),
             defect: run.defect.clone(),
+            note: (run.target.source == TargetSource::BuiltIn).then_some(NOTE_BUILT_IN),
             server: run.server.clone(),
         }
     }

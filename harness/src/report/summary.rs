@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::result::CaseReport;
 use crate::case::{Case, Step};
 
+/// How much of a server's text one line shows, in characters.
+const SAID_CHARS_MAX: usize = 200;
+
 /// Label and text of each line.
 pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
     let facts = &report.verdict.facts;
@@ -20,7 +23,13 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
     }
     for step in &case.steps {
         let line = match step {
-            Step::Write(write) => facts.get(&write.name).map(|facts| (write.name.clone(), told(facts))),
+            Step::Write(write) => {
+                if let Some(facts) = facts.get(&write.name) {
+                    lines.push((write.name.clone(), told(facts)));
+                    lines.extend(withheld(facts));
+                }
+                None
+            }
             Step::Status { name, .. } => facts.get(name).map(|status| {
                 let recovery = report.verdict.facts.get("recovery");
                 let action = recovery.and_then(|recovery| recovery["after"][name].as_str());
@@ -45,7 +54,7 @@ fn told(facts: &Value) -> String {
         Some("unknown") => "no reply: the outcome is unknown to the client".to_owned(),
         Some("result") => "a result".to_owned(),
         Some("asked") => "asked for input".to_owned(),
-        Some("refused") => format!("refused: {}", text(&facts["refusal"])),
+        Some("refused") => refused(facts),
         Some(_) | None => "nothing was sent".to_owned(),
     };
     if facts["replayed"] == true {
@@ -54,15 +63,33 @@ fn told(facts: &Value) -> String {
     if facts["input_required"] == true {
         told.push_str(", after input was asked for");
     }
-    if let Some(withheld) = facts.get("withheld") {
-        told.push_str("; withheld: ");
-        told.push_str(&text(&withheld["outcome"]));
-        if let Some(result) = withheld.get("result") {
-            told.push(' ');
-            told.push_str(&result.to_string());
-        }
-    }
     told
+}
+
+fn refused(facts: &Value) -> String {
+    let reason = text(&facts["refusal"]);
+    match facts["refusal_text"].as_str() {
+        Some(said) => format!("refused: {reason}; the server said: {}", shortened(said)),
+        None => format!("refused: {reason}"),
+    }
+}
+
+/// What the client lost.
+fn withheld(facts: &Value) -> Option<(String, String)> {
+    let withheld = facts.get("withheld")?;
+    let told = match withheld.get("result") {
+        Some(result) => shortened(&result.to_string()),
+        None => text(&withheld["outcome"]),
+    };
+    Some(("withheld".to_owned(), told))
+}
+
+fn shortened(said: &str) -> String {
+    if said.chars().count() <= SAID_CHARS_MAX {
+        return said.to_owned();
+    }
+    let head: String = said.chars().take(SAID_CHARS_MAX).collect();
+    format!("{head}…")
 }
 
 fn status_line(status: &Value, action: Option<&str>) -> String {

@@ -24,9 +24,10 @@ impl Preset {
     pub fn promises(self, promise: Promise) -> bool {
         match (self, promise) {
             (Self::Guarded, _)
-            | (Self::AtMostOnce, Promise::Effects | Promise::FirstResult | Promise::Conflict | Promise::Discretion) => {
-                true
-            }
+            | (
+                Self::AtMostOnce,
+                Promise::Effects | Promise::FirstResult | Promise::Conflict | Promise::Discretion | Promise::Answer,
+            ) => true,
             (Self::None, _) => false,
         }
     }

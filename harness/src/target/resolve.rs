@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::contract::{Conflict, Contract, GUARDED_CONFLICT, Preset};
-use super::placeholder::mentions;
+use super::placeholder::{Values, mentions};
 use super::resolved::{
     Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, Target, TargetSource, Write,
 };
@@ -14,11 +14,14 @@ use super::written::{
 };
 use crate::document::{self, DocumentError};
 
+/// What a write can be filled in with.
+const WRITE_PLACEHOLDERS: [&str; 6] = ["operation", "marker", "input", "mode", "principal", "run"];
+
 /// Random secrets have at least and at most so many bytes.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
 
-/// Where a result stands when a profile does not say: the structured content, which replays repeat.
-const RESULT_USUAL: &str = "/structuredContent";
+/// Where a status observation stands when a profile does not say.
+const STATUS_USUAL: &str = "/structuredContent";
 
 /// Parses and resolves a profile. `name` is what errors call the file; relative paths start at `folder`.
 pub fn parse(name: &str, text: &str, source: TargetSource, folder: &Path) -> Result<Target, DocumentError> {
@@ -48,7 +51,7 @@ pub fn command_only(command: Vec<String>) -> Target {
             conflict: None,
         },
         replies: Replies {
-            result: RESULT_USUAL.to_owned(),
+            result: None,
             replayed: None,
             refusal: RefusalAt::default(),
         },
@@ -71,13 +74,26 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
     if written.read.effects.is_some() && written.store.is_none() {
         return Err("[read.effects] needs a [store] to read: add kind and path".to_owned());
     }
+    let effects = written.read.effects.map(|query| query.sql);
+    let ledger = written.read.ledger.map(|query| query.sql);
+    if effects.as_ref().is_some_and(|sql| !sql.contains("$marker")) {
+        return Err(
+            "read.effects.sql does not select by $marker, so it would count other rows too; add `WHERE … = $marker`"
+                .to_owned(),
+        );
+    }
+    if ledger
+        .as_ref()
+        .is_some_and(|sql| !sql.contains("$operation") && !sql.contains("$marker"))
+    {
+        return Err(
+            "read.ledger.sql selects neither by $operation nor by $marker, so it would count other rows too".to_owned(),
+        );
+    }
     let identity = resolve_identity(written.identity.at.as_deref())?;
     let write = written.write.map(|write| resolve_write(write, &identity)).transpose()?;
     let replies = Replies {
-        result: pointer(
-            "replies.result",
-            written.replies.result.as_deref().unwrap_or(RESULT_USUAL),
-        )?,
+        result: pointer_if("replies.result", written.replies.result.as_deref())?,
         replayed: pointer_if("replies.replayed", written.replies.replayed.as_deref())?,
         refusal: RefusalAt {
             error: pointer_if("replies.refusal.error", written.replies.refusal.error.as_deref())?,
@@ -90,7 +106,7 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
     let status = match written.status {
         None => None,
         Some(status) => Some(Status {
-            result: pointer("status.result", status.result.as_deref().unwrap_or(RESULT_USUAL))?,
+            result: pointer("status.result", status.result.as_deref().unwrap_or(STATUS_USUAL))?,
             tool: status.tool,
             arguments: status.arguments,
             scope: status.scope,
@@ -106,8 +122,8 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
         contract: resolve_contract(written.contract, &replies.refusal)?,
         replies,
         status,
-        read_effects: written.read.effects.map(|query| query.sql),
-        read_ledger: written.read.ledger.map(|query| query.sql),
+        read_effects: effects,
+        read_ledger: ledger,
         clock: written.clock.map_or_else(Clock::default, |clock| Clock {
             file: clock.file,
             age: clock.age,
@@ -175,6 +191,18 @@ fn join_unless_template(folder: &Path, path: &str) -> String {
 }
 
 fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, String> {
+    let known = WRITE_PLACEHOLDERS
+        .iter()
+        .fold(Values::default(), |values, name| values.with(name, ""));
+    for (key, template) in [
+        ("arguments", &written.arguments),
+        ("change", &written.change),
+        ("responses", &written.responses),
+    ] {
+        known
+            .fill_map(template)
+            .map_err(|error| format!("write.{key}: {error}"))?;
+    }
     let carries = |name| mentions(&written.arguments, name) || mentions(&written.responses, name);
     if !carries("marker") {
         return Err("[write] carries no {marker}: put it where the written data will show it".to_owned());
@@ -190,11 +218,19 @@ fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, St
         }
         Identity::Argument(_) | Identity::Natural(_) | Identity::None => {}
     }
-    for key in written.change.keys() {
-        if !written.arguments.contains_key(key) {
-            return Err(format!(
-                "write.change.{key} changes an argument that write.arguments does not have"
-            ));
+    for (key, changed) in &written.change {
+        match written.arguments.get(key) {
+            None => {
+                return Err(format!(
+                    "write.change.{key} changes an argument that write.arguments does not have"
+                ));
+            }
+            Some(same) if same == changed => {
+                return Err(format!(
+                    "write.change.{key} is what write.arguments has already, so it changes nothing"
+                ));
+            }
+            Some(_) => {}
         }
     }
     Ok(Write {
@@ -300,6 +336,27 @@ mod tests {
             ),
             ("random:32", "random:3", "3 random bytes: take 16 to 1024"),
             ("\"{marker}\"", "\"x\"", "[write] carries no {marker}"),
+            (
+                "\"{operation}\", title",
+                "\"{op}\", title",
+                "write.arguments: unknown placeholder `{op}`",
+            ),
+            ("title = $marker", "title = 'x'", "does not select by $marker"),
+            (
+                "operation_id = $operation",
+                "1",
+                "selects neither by $operation nor by $marker",
+            ),
+            (
+                "responses =",
+                "change = { mode = \"{mode}\" }\nresponses =",
+                "write.change.mode is what write.arguments has already",
+            ),
+            (
+                "preset = \"guarded\"",
+                "preset = \"guarded\"\nconflict = \"x\"",
+                "expected a table such as { tool_error",
+            ),
             (
                 "arguments.operation_id",
                 "arguments.key",

@@ -127,8 +127,8 @@ pub enum Identity {
 /// JSON pointers into what a server answers. Pointers start at the JSON-RPC `result` or `error` object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replies {
-    /// The result that replays are compared by.
-    pub result: String,
+    /// The result that replays are compared by. Where the profile does not say: the structured content, else the content.
+    pub result: Option<String>,
     /// Where the server says that it replayed.
     pub replayed: Option<String>,
     /// Where the reason of a refusal stands.
@@ -180,7 +180,16 @@ impl Target {
             Surface::ReadLedger => self.read_ledger.is_some() && self.store.is_some(),
             Surface::Status => self.status.is_some(),
             Surface::RepliesReplayed => self.replies.replayed.is_some(),
-            Surface::RepliesConflict => self.contract.conflict.is_some(),
+            Surface::ContractConflict => self.contract.conflict.is_some(),
+        }
+    }
+
+    /// What errors about the profile begin with.
+    pub fn place(&self) -> String {
+        match &self.source {
+            TargetSource::BuiltIn => "the built-in profile".to_owned(),
+            TargetSource::Profile(path) => path.display().to_string(),
+            TargetSource::Command => "the command".to_owned(),
         }
     }
 

@@ -38,6 +38,7 @@ pub(super) struct ProfileWritten {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchWritten {
+    #[serde(deserialize_with = "words")]
     pub(super) command: Vec<String>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
@@ -46,6 +47,27 @@ pub(super) struct LaunchWritten {
     #[serde(default)]
     pub(super) artifact: Vec<String>,
     pub(super) cwd: Option<String>,
+}
+
+/// Program and arguments, one word each: no shell takes a line apart.
+fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Words;
+    impl<'de> serde::de::Visitor<'de> for Words {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of words, such as [\"python3\", \"server.py\"]")
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut words: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(word) = words.next_element()? {
+                all.push(word);
+            }
+            Ok(all)
+        }
+    }
+    deserializer.deserialize_seq(Words)
 }
 
 /// `[store]`: where the server keeps what it writes.
@@ -88,7 +110,10 @@ pub(super) struct ContractWritten {
 
 /// How a conflict looks: a JSON pointer into an error or a tool error, and the value there.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { tool_error = \"/structuredContent/code\", is = \"CONFLICT\" }"
+)]
 pub(super) struct ConflictWritten {
     pub(super) error: Option<String>,
     pub(super) tool_error: Option<String>,

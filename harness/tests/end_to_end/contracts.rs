@@ -135,7 +135,7 @@ fn changed_data_under_a_used_key_is_a_conflict_or_a_fail() {
 
     let ignored = run("ignore");
     ignored.exits(1);
-    assert_eq!(ignored.check("changed-input", "refused-as-conflict"), "broken");
+    assert_eq!(ignored.check("changed-input", "is-refused"), "broken");
     assert_eq!(ignored.check("changed-input", "one-effect"), "held");
     assert_eq!(ignored.check("changed-input", "no-new-data"), "held");
 
@@ -202,4 +202,41 @@ fn a_reply_that_runs_ahead_of_its_commit_is_lost_by_a_kill() {
         assert_eq!(run.verdict("reply-means-done"), verdict);
         assert_eq!(run.json["control"]["verdict"], "pass", "it writes in the end");
     }
+}
+
+/// Many servers answer with content alone: a profile need not say so.
+#[test]
+fn a_result_is_compared_where_the_server_has_one() {
+    let run = Harness::new().target(&Profile::plain()).case("lost-reply").run();
+    run.exits(0);
+    assert_eq!(run.check("lost-reply", "first-result"), "held");
+    let elsewhere = Profile::plain().part("replies", "result = \"/nowhere\"");
+    let run = Harness::new().target(&elsewhere).case("lost-reply").run();
+    run.exits(3);
+    let reason = run.reason("lost-reply");
+    assert!(
+        reason.contains("nothing at /nowhere; correct [replies] result"),
+        "{reason}"
+    );
+}
+
+/// Without a way to tell a conflict from other refusals, an answer that is no refusal still is none.
+#[test]
+fn changed_input_must_be_refused_also_where_no_conflict_is_described() {
+    let profile = Profile::plain().flags("--conflict ignore").without("contract.conflict");
+    let run = Harness::new().target(&profile).case("changed-input").run();
+    run.exits(1);
+    assert_eq!(run.check("changed-input", "is-refused"), "broken");
+    assert_eq!(run.check("changed-input", "as-a-conflict"), "not-applicable");
+}
+
+#[test]
+fn lines_that_are_no_messages_are_a_warning_that_can_be_denied() {
+    let profile = Profile::plain().misbehave("banner-on-stdout");
+    let run = || Harness::new().target(&profile).case("lost-reply");
+    let warned = run().run();
+    warned.exits(0);
+    let warnings = warned.case("lost-reply")["warnings"].to_string();
+    assert!(warnings.contains("no MCP messages"), "{warnings}");
+    run().words(&["--deny", "warnings"]).run().exits(1);
 }

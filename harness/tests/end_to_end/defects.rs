@@ -92,7 +92,7 @@ fn a_reply_before_its_commit_is_caught_by_a_kill_after_the_reply() {
 
 #[test]
 fn changed_input_that_gets_the_first_result_is_caught() {
-    let run = caught("unbound-input", "changed-input", "refused-as-conflict");
+    let run = caught("unbound-input", "changed-input", "is-refused");
     assert_eq!(run.fact("changed-input", "/changed/outcome"), "result");
     assert_eq!(run.fact("changed-input", "/end/effects/A"), 1);
 }

@@ -201,3 +201,33 @@ fn evidence_below_a_file_is_refused() {
     let harness = Harness::new().file("file", "").words(&["--evidence", "file/run"]);
     refused(harness, &["create", "file"]);
 }
+
+#[test]
+fn a_change_that_changes_nothing_is_refused() {
+    refused(
+        changed("change = { qty = 2 }", "change = { qty = 1 }"),
+        &["target.toml", "write.change.qty", "changes nothing"],
+    );
+}
+
+#[test]
+fn a_query_without_the_marker_is_refused() {
+    refused(
+        with_profile(&Profile::plain().effects("SELECT 1").text()),
+        &["target.toml", "does not select by $marker"],
+    );
+}
+
+/// The server was started to ask it, so there is evidence of that.
+#[test]
+fn a_tool_that_the_server_does_not_have_is_named_with_the_near_one() {
+    let done = changed("tool = \"create_order\"", "tool = \"create_orders\"").run_human();
+    done.exits(2);
+    assert!(
+        done.stderr
+            .starts_with("error: target.toml: write.tool = \"create_orders\""),
+        "{}",
+        done.stderr
+    );
+    assert!(done.stderr.contains("did you mean `create_order`?"), "{}", done.stderr);
+}

@@ -272,13 +272,11 @@ fn a_softened_case_with_everything_else_made_to_fit_is_found() {
 
 /// The case, passed by a server that applies changed data too.
 fn softened(text: &str) -> String {
-    text.replace(
-        "\"changed.outcome\" = \"refused\", \"changed.refusal\" = \"conflict\"",
-        "\"changed.outcome\" = \"result\"",
-    )
-    .replace("\"end.effects.A\" = 1", "\"end.effects.A\" = 2")
-    .replace("\"end.new_data.A\" = 0", "\"end.new_data.A\" = 1")
-    .replace("\"changed.disclosed\" = []", "\"changed.outcome\" = \"result\"")
+    text.replace("\"changed.outcome\" = \"refused\"", "\"changed.outcome\" = \"result\"")
+        .replace("\"changed.refusal\" = \"conflict\"", "\"changed.outcome\" = \"result\"")
+        .replace("\"end.effects.A\" = 1", "\"end.effects.A\" = 2")
+        .replace("\"end.new_data.A\" = 0", "\"end.new_data.A\" = 1")
+        .replace("\"changed.disclosed\" = []", "\"changed.outcome\" = \"result\"")
 }
 
 #[test]

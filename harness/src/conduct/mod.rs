@@ -1,23 +1,28 @@
 //! Conducts a run: plan everything, probe, drive each case, judge it, keep the evidence. Says what happens as it happens.
 
+mod describe;
+mod offered;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
+
+use self::describe::describe;
 
 use crate::case::{Bounds, Case, Catalogue, Selection};
 use crate::digest;
 use crate::drive::clock::{self, Clock};
 use crate::drive::guard::Interrupts;
 use crate::drive::{CaseRun, DriveError, Found, RunSetting, Scribe, StageError, probe, run_case};
-use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
+use crate::judge::{gate_by_controls, judge};
 use crate::plan::{Naming, Plan, plan};
 use crate::protocol::Era;
 use crate::record::{
-    ArtifactDigest, Body, CaseFolder, CaseSummary, CaseVerdict, Evidence, EvidenceError, HarnessSummary, Host, Outcome,
-    RUN_FORMAT, Record, RecordError, Run, RunState, ServerSeen, TargetSummary, Verdict,
+    ArtifactDigest, Body, CaseFolder, CaseSummary, CaseVerdict, Evidence, EvidenceError, Outcome, Record, RecordError,
+    Run, RunState, Verdict,
 };
-use crate::report::{CaseReport, ControlReport, OperationReport, RunReport, RunTotals, TargetReport};
+use crate::report::{CaseReport, ControlReport, OperationReport, RunReport, TargetReport};
 use crate::target::{PlaceholderError, Target};
 
 /// The kind of faults that this version can set.
@@ -32,6 +37,8 @@ pub struct Request {
     pub selection: Selection,
     /// Where names come from.
     pub naming: Naming,
+    /// No wait of a case is longer than this (milliseconds), where it is set.
+    pub timeout_ms: Option<u64>,
     /// The defect to plant.
     pub defect: Option<String>,
     /// The evidence folder that the user named.
@@ -53,8 +60,8 @@ pub struct Request {
 pub enum Progress<'a> {
     /// The target is known by name; nothing was started yet.
     Begins(&'a TargetReport),
-    /// The target is known to start, or not.
-    Probed(&'a TargetReport),
+    /// The target is known to start, and has said who it is.
+    Probed(&'a RunReport),
     /// A case begins.
     CaseBegins(&'a Case),
     /// A case was judged; with what its control showed, if it is one.
@@ -65,11 +72,29 @@ pub enum Progress<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum ConductError {
     /// A template of the profile is wrong.
-    #[error("the profile: {0}")]
-    Plan(#[from] PlaceholderError),
+    #[error("{place}: {error}")]
+    Plan {
+        /// The profile.
+        place: String,
+        /// What is wrong.
+        error: PlaceholderError,
+    },
     /// The profile asks for something that is not there.
-    #[error("the profile: {0}")]
-    Stage(#[from] StageError),
+    #[error("{place}: {error}")]
+    Stage {
+        /// The profile.
+        place: String,
+        /// What is wrong.
+        error: StageError,
+    },
+    /// The profile names something that the server does not offer.
+    #[error("{place}: {problem}")]
+    NotOffered {
+        /// The profile.
+        place: String,
+        /// What is missing, and what is there.
+        problem: String,
+    },
     /// The evidence folder cannot be made or written.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
@@ -85,7 +110,7 @@ impl ConductError {
     /// Whether the user can mend it, and nothing was run.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Plan(_) | Self::Stage(_) => true,
+            Self::Plan { .. } | Self::Stage { .. } | Self::NotOffered { .. } => true,
             Self::Evidence(error) => matches!(error, EvidenceError::Exists { .. } | EvidenceError::File { .. }),
             Self::Record(_) | Self::Machine(_) => false,
         }
@@ -104,20 +129,28 @@ pub async fn conduct(
     tell(Progress::Begins(&report.target));
     let state = match conductor.probe(interrupts).await? {
         None => RunState::Interrupted,
-        Some(Found::DidNotStart { reason, last_words }) => {
-            report.target.server.clone_from(&conductor.run.server);
-            tell(Progress::Probed(&report.target));
+        Some(Found::DidNotStart {
+            reason,
+            hint,
+            last_words,
+        }) => {
             conductor.run.did_not_start = Some(reason.clone());
             conductor.run.executed.clear();
             report.did_not_start = Some(reason);
+            report.hint = hint.map(str::to_owned);
             report.last_words = last_words;
             RunState::Finished
         }
-        Some(Found::Speaks(era, server)) => {
+        Some(Found::Speaks { era, server, tools }) => {
             report.target.server = Some(server.clone());
             conductor.run.server = Some(server);
             conductor.save()?;
-            tell(Progress::Probed(&report.target));
+            let offered = offered::compare(&conductor.request.target, tools.as_deref());
+            if let Some(problem) = offered.problem {
+                return conductor.refuse(problem);
+            }
+            report.warnings = offered.warnings;
+            tell(Progress::Probed(&report));
             conductor.cases(era, interrupts, &mut report, tell).await?
         }
     };
@@ -138,17 +171,31 @@ struct Conductor {
 impl Conductor {
     /// Everything that can be wrong without a server is found here, before a folder is made.
     fn begin(request: Request) -> Result<Self, ConductError> {
+        let place = request.target.place();
         let setting = RunSetting::new(
             request.target.clone(),
             request.naming.clone(),
             request.harness.clone(),
             request.scratch.clone(),
             request.defect.clone(),
-        )?;
-        setting.check()?;
+        );
+        let staged = |error| ConductError::Stage {
+            place: place.clone(),
+            error,
+        };
+        let setting = setting.map_err(staged)?;
+        setting.check().map_err(staged)?;
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
-            plans.insert(id.clone(), plan(&setting.target, case(id), &request.naming)?);
+            let planned = plan(&setting.target, case(id), &request.naming);
+            let mut planned = planned.map_err(|error| ConductError::Plan {
+                place: place.clone(),
+                error,
+            })?;
+            if let Some(ms) = request.timeout_ms {
+                planned.bounds = planned.bounds.at_most(ms);
+            }
+            plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
         let own_digest = std::thread::spawn(move || digest::sha256_file(&harness).ok());
@@ -172,10 +219,10 @@ impl Conductor {
 
     /// A path as people want to see it: relative to the folder they are in.
     fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.request.folder)
-            .unwrap_or(path)
-            .display()
-            .to_string()
+        // At the root everything would be "relative".
+        let inside = path.strip_prefix(&self.request.folder).ok();
+        let inside = inside.filter(|_| self.request.folder.parent().is_some());
+        inside.unwrap_or(path).display().to_string()
     }
 
     fn save(&self) -> Result<(), ConductError> {
@@ -205,6 +252,7 @@ impl Conductor {
         folder.create()?;
         let mut scribe = Scribe::begin(&folder)?;
         let start_ms = Bounds::default().start_ms;
+        let start_ms = self.request.timeout_ms.map_or(start_ms, |ms| ms.min(start_ms));
         tokio::select! {
             biased;
             () = self.orphaned() => std::future::pending().await,
@@ -214,6 +262,15 @@ impl Conductor {
             },
             _ = interrupts.interrupted() => Ok(None),
         }
+    }
+
+    /// Ends a run that makes no sense on this server, before any case.
+    fn refuse<T>(mut self, problem: String) -> Result<T, ConductError> {
+        let place = self.request.target.place();
+        self.run.did_not_start = Some(format!("nothing was run: {problem}"));
+        self.run.executed.clear();
+        self.end(RunState::Finished)?;
+        Err(ConductError::NotOffered { place, problem })
     }
 
     async fn cases(
@@ -229,7 +286,8 @@ impl Conductor {
             tell(Progress::CaseBegins(case));
             let since = Clock::start();
             let folder = self.evidence.case(&id);
-            let interrupted = self.drive(case, era, &folder, interrupts).await?;
+            let blocked = failed_control(case, &done);
+            let interrupted = self.drive(case, era, &folder, blocked, interrupts).await?;
             self.halt_if_orphaned().await;
             let verdict = gate_by_controls(judge(case, &Record::read(&folder)?), case, &done);
             Evidence::write_json(&folder.verdict_file(), &verdict)?;
@@ -238,7 +296,8 @@ impl Conductor {
                 reason: verdict.reason.clone(),
                 micros: since.stamp().micros,
             };
-            let case_report = self.report_case(case, verdict.clone(), &summary);
+            let mut case_report = self.report_case(case, verdict.clone(), &summary);
+            case_report.blocked = failed_control(case, &done).is_some();
             self.run.verdicts.insert(id.clone(), summary);
             self.save()?;
             let control = is_control(case).then(|| ControlReport::of(case, &verdict));
@@ -260,6 +319,7 @@ impl Conductor {
         case: &Case,
         era: Era,
         folder: &CaseFolder,
+        blocked: Option<&str>,
         interrupts: &mut Interrupts,
     ) -> Result<bool, ConductError> {
         folder.create()?;
@@ -271,6 +331,7 @@ impl Conductor {
             plan: &self.plans[&case.id],
             era,
             folder,
+            failed_control: blocked,
         };
         let driven = tokio::select! {
             biased;
@@ -300,6 +361,7 @@ impl Conductor {
             requested: self.request.selection.requested.contains(&case.id),
             micros: summary.micros,
             operations: OperationReport::all(&self.plans[&case.id]),
+            blocked: false,
             missing: self.plans[&case.id]
                 .missing(case)
                 .iter()
@@ -318,7 +380,8 @@ impl Conductor {
         let harness = self.request.harness.display().to_string();
         self.run.harness.sha256 = self.own_digest.join().unwrap_or(None);
         let stage = self.setting.dry_stage();
-        for path in self.setting.artifacts(&stage)? {
+        // They were filled in before anything was started, so this cannot fail now.
+        for path in self.setting.artifacts(&stage).unwrap_or_default() {
             let sha256 = if path == harness {
                 self.run.harness.sha256.clone()
             } else {
@@ -338,90 +401,16 @@ fn case(id: &str) -> &'static Case {
         .expect("a selection names cases of the catalogue only")
 }
 
+/// The control that keeps a case from being believed, where one has not passed.
+fn failed_control<'a>(case: &Case, done: &'a [CaseVerdict]) -> Option<&'a str> {
+    let asked = done.iter().filter(|verdict| case.controls.contains(&verdict.case));
+    let mut failed = asked.filter(|verdict| verdict.verdict != Verdict::Pass);
+    failed.next().map(|verdict| verdict.case.as_str())
+}
+
 fn is_control(case: &Case) -> bool {
     Catalogue::embedded()
         .all()
         .iter()
         .any(|other| other.controls.contains(&case.id))
-}
-
-/// `run.json` as it is before anything was run.
-fn describe(request: &Request, setting: &RunSetting) -> Run {
-    let target = &setting.target;
-    Run {
-        format: RUN_FORMAT,
-        state: RunState::Running,
-        harness: HarnessSummary {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            sha256: None,
-            judge: JUDGE_VERSION,
-        },
-        started_at: clock::utc_now().to_string(),
-        ended_at: None,
-        host: Host {
-            os: std::env::consts::OS.to_owned(),
-            arch: std::env::consts::ARCH.to_owned(),
-            kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease")
-                .ok()
-                .map(|text| text.trim().to_owned()),
-        },
-        tier: TIER.to_owned(),
-        target: TargetSummary {
-            name: target.name.clone(),
-            source: target.source.clone(),
-            command: target.launch.command.clone(),
-            env: target.launch.env.clone(),
-            secrets: target.launch.secrets.keys().cloned().collect(),
-            contract: target.contract.clone(),
-            replies: target.replies.clone(),
-            identity: target.identity.clone(),
-            read_effects: target.read_effects.clone(),
-            read_ledger: target.read_ledger.clone(),
-            artifacts: Vec::new(),
-        },
-        server: None::<ServerSeen>,
-        naming: request.naming.clone(),
-        defect: request.defect.clone(),
-        catalogue: Catalogue::embedded().all().iter().map(|case| case.id.clone()).collect(),
-        requested: request.selection.requested.clone(),
-        named: request.selection.named.iter().cloned().collect(),
-        executed: request.selection.execute.clone(),
-        did_not_start: None,
-        verdicts: BTreeMap::new(),
-    }
-}
-
-impl RunReport {
-    fn empty(run: &Run, title: String, evidence: String) -> Self {
-        Self {
-            format: crate::report::REPORT_FORMAT,
-            harness: run.harness.version.clone(),
-            target: TargetReport::of(run, title),
-            seed: run.naming.seed,
-            did_not_start: None,
-            last_words: Vec::new(),
-            control: None,
-            cases: Vec::new(),
-            totals: RunTotals::default(),
-            evidence,
-            exit: 0,
-        }
-    }
-
-    fn add(&mut self, case: CaseReport, control: Option<ControlReport>) {
-        if case.requested {
-            self.totals.add(case.verdict.verdict);
-        }
-        self.control = control.or(self.control.take());
-        self.cases.push(case);
-    }
-
-    /// Whether any requested case has this verdict.
-    pub fn any(&self, verdict: Verdict, named_only: bool) -> bool {
-        let counts = |case: &&CaseReport| case.requested && (case.named || !named_only);
-        self.cases
-            .iter()
-            .filter(counts)
-            .any(|case| case.verdict.verdict == verdict)
-    }
 }

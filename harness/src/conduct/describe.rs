@@ -1,0 +1,57 @@
+//! `run.json` as it is before anything was run.
+
+use std::collections::BTreeMap;
+
+use super::Request;
+use super::TIER;
+use crate::case::Catalogue;
+use crate::drive::RunSetting;
+use crate::drive::clock;
+use crate::judge::JUDGE_VERSION;
+use crate::record::{HarnessSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary};
+
+/// `run.json` as it is before anything was run.
+pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
+    let target = &setting.target;
+    Run {
+        format: RUN_FORMAT,
+        state: RunState::Running,
+        harness: HarnessSummary {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256: None,
+            judge: JUDGE_VERSION,
+        },
+        started_at: clock::utc_now().to_string(),
+        ended_at: None,
+        host: Host {
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease")
+                .ok()
+                .map(|text| text.trim().to_owned()),
+        },
+        tier: TIER.to_owned(),
+        target: TargetSummary {
+            name: target.name.clone(),
+            source: target.source.clone(),
+            command: target.launch.command.clone(),
+            env: target.launch.env.clone(),
+            secrets: target.launch.secrets.keys().cloned().collect(),
+            contract: target.contract.clone(),
+            replies: target.replies.clone(),
+            identity: target.identity.clone(),
+            read_effects: target.read_effects.clone(),
+            read_ledger: target.read_ledger.clone(),
+            artifacts: Vec::new(),
+        },
+        server: None::<ServerSeen>,
+        naming: request.naming.clone(),
+        defect: request.defect.clone(),
+        catalogue: Catalogue::embedded().all().iter().map(|case| case.id.clone()).collect(),
+        requested: request.selection.requested.clone(),
+        named: request.selection.named.iter().cloned().collect(),
+        executed: request.selection.execute.clone(),
+        did_not_start: None,
+        verdicts: BTreeMap::new(),
+    }
+}
