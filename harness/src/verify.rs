@@ -35,6 +35,8 @@ pub struct Verified {
     pub counted_again: usize,
     /// How many observations are the runner's word: the living store was read, and nothing of it is kept.
     pub runners_word: usize,
+    /// What is not wrong and has to be known: a case of a revision that this harness does not carry.
+    pub notes: Vec<String>,
     /// The verdict of each case as it comes out now.
     pub judged: BTreeMap<String, String>,
 }
@@ -50,6 +52,7 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
         findings: inventory.findings.iter().map(ToString::to_string).collect(),
         counted_again: 0,
         runners_word: 0,
+        notes: Vec::new(),
         judged: BTreeMap::new(),
     };
     // A link could lead to a file of the reviewer's, a device has no end, a pipe keeps a reader waiting: nothing is read.
@@ -80,6 +83,7 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
             Ok((case, record, verdict)) => {
                 recount(&evidence.case(id), id, &record, verified);
                 verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
+                verified.notes.extend(unknown_revision(&case));
                 // A run that was killed leaves the case it was in with a record and without a verdict.
                 if verified.finished || run.verdicts.contains_key(id) {
                     verified.findings.extend(differences(evidence, run, &case, &verdict));
@@ -201,6 +205,20 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -
         ));
     }
     found
+}
+
+/// Evidence is judged by the case that it holds. Whether that one was ever frozen, only a harness that carries it can say.
+fn unknown_revision(case: &Case) -> Option<String> {
+    let carried = Catalogue::embedded().get(&case.id).map(|known| known.revision);
+    let has = match carried {
+        Some(revision) if revision == case.revision => return None,
+        Some(revision) => format!("revision {revision}"),
+        None => "no such case".to_owned(),
+    };
+    Some(format!(
+        "cases/{}/case.toml: revision {}, and this harness carries {has}; it was judged by the file in the evidence",
+        case.id, case.revision
+    ))
 }
 
 fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {

@@ -98,6 +98,9 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
     }
+    for note in &verified.notes {
+        printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
+    }
     let (word, style) = match (verified.findings.len(), incomplete.is_none()) {
         (0, true) => (
             "the evidence is whole, and every verdict comes out the same".to_owned(),
