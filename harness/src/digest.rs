@@ -18,7 +18,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// The digest of a file's content, read in pieces.
 pub fn sha256_file(path: &Path) -> std::io::Result<String> {
-    let mut file = std::fs::File::open(path)?;
+    let mut file = crate::plain_file::open(path)?;
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {

@@ -2,9 +2,12 @@
 //!
 //! Used for case files and target profiles alike. It knows nothing of what the documents mean.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
+
+use crate::plain_file;
 
 /// Refuses a file larger than this (bytes) before parsing it: neither a case nor a profile comes near it.
 pub const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
@@ -24,12 +27,10 @@ pub enum DocumentError {
         source: std::io::Error,
     },
     /// The file is larger than [`DOCUMENT_BYTES_MAX`].
-    #[error("read {path}: it has {bytes} bytes, more than the {DOCUMENT_BYTES_MAX} that such a file may have")]
+    #[error("read {path}: it has more than the {DOCUMENT_BYTES_MAX} bytes that such a file may have")]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
-        bytes: u64,
     },
     /// The text is not TOML, or not of the expected form.
     #[error("{place}: {message}")]
@@ -47,14 +48,17 @@ pub fn read(path: &Path) -> Result<String, DocumentError> {
         path: path.to_path_buf(),
         source,
     };
-    let bytes = std::fs::metadata(path).map_err(read)?.len();
-    if bytes > DOCUMENT_BYTES_MAX {
+    let mut text = String::new();
+    let file = plain_file::open(path).map_err(read)?;
+    file.take(DOCUMENT_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(read)?;
+    if text.len() as u64 > DOCUMENT_BYTES_MAX {
         return Err(DocumentError::TooLarge {
             path: path.to_path_buf(),
-            bytes,
         });
     }
-    std::fs::read_to_string(path).map_err(read)
+    Ok(text)
 }
 
 /// Parses `text` as a `T`. `name` is what errors call the document.

@@ -12,11 +12,15 @@ use serde_json::Value;
 use crate::case::{self, Case, Catalogue};
 use crate::document;
 use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
+use crate::plain_file;
 use crate::readback::{self, ReadError};
 use crate::record::{
     CaseFolder, CaseVerdict, Evidence, EvidenceError, Finding, RUN_FORMAT, ReadFrom, Reading, ReadingOutcome, Record,
     Run, RunState,
 };
+
+/// A verdict or a `run.json` is never larger than this, in bytes.
+const JSON_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What verifying came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,13 +82,15 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
     verified.target.clone_from(&run.target.name);
     verified.finished = run.state == RunState::Finished;
     let mut done: Vec<CaseVerdict> = Vec::new();
-    for id in &run.executed {
+    verified.findings.extend(strange_cases(evidence, run));
+    for id in run.executed.iter().filter(|id| case::is_plain_word(id)) {
         match rejudge(evidence, id, &done) {
             Ok((case, record, verdict)) => {
                 recount(&evidence.case(id), id, &record, verified);
                 verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
                 verified.notes.extend(unknown_revision(&case));
                 // A run that was killed leaves the case it was in with a record and without a verdict.
+                verified.findings.extend(spliced(id, &record, run));
                 if verified.finished || run.verdicts.contains_key(id) {
                     verified.findings.extend(differences(evidence, run, &case, &verdict));
                 }
@@ -111,6 +117,48 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
             .findings
             .push(format!("run.json: {id} has a verdict and was not executed"));
     }
+}
+
+/// Cases that the run says it executed and that cannot be folders, and folders that it does not speak of.
+fn strange_cases(evidence: &Evidence, run: &Run) -> Vec<String> {
+    let odd = run.executed.iter().filter(|id| !case::is_plain_word(id));
+    let mut found: Vec<String> = odd.map(|id| format!("run.json: {id:?} is no name of a case")).collect();
+    let folders = std::fs::read_dir(evidence.root().join("cases"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for folder in folders {
+        let name = folder.file_name().to_string_lossy().into_owned();
+        if !run.executed.contains(&name) {
+            found.push(format!("cases/{name}: run.json does not say that it was executed"));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether a record belongs to the run whose folder it lies in.
+fn spliced(id: &str, record: &Record, run: &Run) -> Option<String> {
+    let plan = record.plan()?;
+    let differs = [
+        ("target", plan.target != run.target.name),
+        ("seed or nonce", plan.naming != run.naming),
+        ("contract", plan.contract != run.target.contract),
+        ("identity", plan.identity != run.target.identity),
+        ("replies", plan.replies != run.target.replies),
+    ];
+    let names: Vec<&str> = differs
+        .iter()
+        .filter(|(_, differs)| *differs)
+        .map(|(name, _)| *name)
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "cases/{id}/record.jsonl: it was planned with another {} than run.json names",
+        names.join(", ")
+    ))
 }
 
 fn rejudge(evidence: &Evidence, id: &str, done: &[CaseVerdict]) -> Result<(Case, Record, CaseVerdict), String> {
@@ -233,10 +281,6 @@ fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
-    let bytes = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if bytes > document::DOCUMENT_BYTES_MAX * 64 {
-        return Err(format!("it has {bytes} bytes, more than such a file may have"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = plain_file::read_text(path, JSON_BYTES_MAX).map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }

@@ -15,5 +15,6 @@ pub use definition::{
     Basis, Bounds, Case, Check, CheckSource, Doubled, Fault, From, Promise, Round, Step, Surface, Then, Until, When,
     WriteStep,
 };
+pub(crate) use resolve::is_plain_word;
 pub use resolve::parse;
 pub use written::CASE_FORMAT;

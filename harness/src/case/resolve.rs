@@ -68,13 +68,18 @@ fn resolve_bounds(written: &BoundsWritten) -> Bounds {
 
 /// Ids, families and names are typed by users and become folder names: letters, digits and hyphens, nothing else.
 fn require_word(key: &str, word: &str) -> Result<(), String> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    if word.is_empty() || word.len() > 64 || !word.chars().all(fits) || word.starts_with('-') {
+    if !is_plain_word(word) {
         return Err(format!(
             "{key} `{word}` must be 1 to 64 letters, digits and hyphens, and not begin with a hyphen"
         ));
     }
     Ok(())
+}
+
+/// Whether a word can be an id or a label, and so a folder or file name.
+pub(crate) fn is_plain_word(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (1..=64).contains(&word.len()) && word.chars().all(fits) && !word.starts_with('-')
 }
 
 /// The steps resolved so far, and what they have made true.

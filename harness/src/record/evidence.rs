@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use super::inventory::{Inventory, compare, sums_text};
 use crate::digest;
+use crate::plain_file;
 
 /// The file that says what was run.
 pub const RUN_FILE: &str = "run.json";
@@ -33,6 +34,9 @@ const RUNS_FOLDER: &str = "evidence/runs";
 
 /// The link to the newest run.
 const LATEST: &str = "latest";
+
+/// `SHA256SUMS` is never larger than this, in bytes.
+const SUMS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// How deep and how many files evidence may be, so that an endless tree cannot hold up a reader.
 const DEPTH_MAX: usize = 8;
@@ -190,7 +194,7 @@ impl Evidence {
         if strangers.iter().any(|name| name == SUMS_FILE) {
             return Ok(Inventory::unsealed(strangers));
         }
-        let listed = match fs::read(&path) {
+        let listed = match plain_file::read_bytes(&path, SUMS_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Inventory::unsealed(strangers)),
             Err(source) => return Err(EvidenceError::file("read", &path, source)),

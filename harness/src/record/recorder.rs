@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use super::event::{Body, Event, RECORD_FORMAT};
 use super::evidence::CaseFolder;
 use super::observation::{OBSERVATION_FORMAT, Observation};
+use crate::case;
 use crate::digest;
+use crate::plain_file;
 use crate::plan::Plan;
 
 /// A record larger than this (bytes) is not read: it is not one that this harness wrote.
@@ -120,6 +122,14 @@ impl Record {
                 return Err(RecordError::line(&path, index + 1, reason));
             }
             if let Body::Observed { label, sha256 } = &event.body {
+                // Labels become file names; whoever made the record may have meant another folder.
+                if !case::is_plain_word(label) {
+                    return Err(RecordError::line(
+                        &path,
+                        index + 1,
+                        "the label of an observation is no plain name",
+                    ));
+                }
                 observations.insert(label.clone(), read_observation(folder, label, sha256)?);
             }
             events.push(event);
@@ -159,11 +169,5 @@ fn read_observation(folder: &CaseFolder, label: &str, sha256: &str) -> Result<Ob
 }
 
 fn read_bounded(path: &Path) -> Result<String, RecordError> {
-    let read = |source| RecordError::file("read", path, source);
-    let bytes = std::fs::metadata(path).map_err(read)?.len();
-    if bytes > RECORD_BYTES_MAX {
-        let reason = format!("it has {bytes} bytes, more than the {RECORD_BYTES_MAX} that a record may have");
-        return Err(RecordError::line(path, 1, reason));
-    }
-    std::fs::read_to_string(path).map_err(read)
+    plain_file::read_text(path, RECORD_BYTES_MAX).map_err(|source| RecordError::file("read", path, source))
 }

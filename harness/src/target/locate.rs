@@ -49,7 +49,8 @@ pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError>
         return Ok(target);
     }
     let usual = folder.join(PROFILE_USUAL);
-    if usual.exists() {
+    // A link that leads nowhere is a mistake to be told, not a reason to test something else.
+    if usual.symlink_metadata().is_ok() {
         return Ok(read_profile(Path::new(PROFILE_USUAL), folder)?);
     }
     if words.has_built_in {

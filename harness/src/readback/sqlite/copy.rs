@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::run::{STEPS_MAX, run};
 use super::{WAL_SUFFIX, beside, locks};
+use crate::plain_file;
 use crate::readback::query::LIVE_STORE_BYTES_MAX;
 use crate::readback::{Query, ReadError, Rows};
 
@@ -72,7 +73,7 @@ pub(super) fn is_being_written(main: &File, journal: &Path) -> io::Result<bool> 
         return Ok(true);
     }
     let mut first = [0];
-    match File::open(journal) {
+    match plain_file::open(journal) {
         Ok(mut file) => Ok(file.read(&mut first)? == 1 && first != [0]),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -88,7 +89,7 @@ fn read_whole(mut file: &File) -> io::Result<Vec<u8>> {
 }
 
 fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match File::open(path) {
+    match plain_file::open(path) {
         Ok(file) => read_whole(&file).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::run::{code_and_message, limit_steps};
 use super::{JOURNAL_SUFFIX, WAL_SUFFIX, beside, locks};
+use crate::plain_file;
 
 /// Largest file that is frozen.
 pub const FROZEN_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
@@ -180,7 +181,7 @@ fn open_if_there(original: &Path) -> Result<Option<File>, FreezeError> {
     match fs::metadata(original) {
         Ok(metadata) if !metadata.is_file() => Err(FreezeError::NotAFile { store: original.into() }),
         Ok(metadata) if metadata.len() > FROZEN_BYTES_MAX => Err(FreezeError::TooLarge { file: original.into() }),
-        Ok(_) => File::open(original).map(Some).map_err(failed("open", original)),
+        Ok(_) => plain_file::open(original).map(Some).map_err(failed("open", original)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed("open", original)(error)),
     }
@@ -252,12 +253,28 @@ fn recover_and_check(work: &Path) -> Result<(), String> {
     }
     check(&connection)?;
     connection.close().map_err(|(_, error)| told(error))?;
+    // SQLite leaves a journal alone that belongs to no transaction; it says nothing about the store.
+    let journal = beside(work, JOURNAL_SUFFIX);
+    if holds_no_transaction(&journal).map_err(|error| error.to_string())? {
+        fs::remove_file(&journal).map_err(|error| error.to_string())?;
+    }
     for suffix in [WAL_SUFFIX, JOURNAL_SUFFIX] {
         if beside(work, suffix).exists() {
             return Err(format!("its `{suffix}` file could not be taken over"));
         }
     }
     Ok(())
+}
+
+/// Whether there is a journal that is empty (`journal_mode=TRUNCATE`), or whose head is zero (`PERSIST`, or one that was
+/// never written to disk).
+fn holds_no_transaction(journal: &Path) -> io::Result<bool> {
+    let mut head = [0_u8; 1];
+    match File::open(journal) {
+        Ok(mut file) => Ok(file.read(&mut head)? == 0 || head == [0]),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// `PRAGMA quick_check`. A store that uses an extension that is not here (a module, a collation, a function) cannot be

@@ -32,6 +32,7 @@ use super::header::{HEADER_BYTES, Header, Journal};
 use super::locks::{self, WalUse};
 use super::run::{STEPS_MAX, run};
 use super::{JOURNAL_SUFFIX, WAL_SUFFIX, beside};
+use crate::plain_file;
 use crate::readback::error::Bound;
 use crate::readback::query::LIVE_STORE_BYTES_MAX;
 use crate::readback::{Query, ReadError, Rows};
@@ -91,7 +92,7 @@ impl LiveReader {
             ));
         }
         let _turn = locks::turn(&store)?;
-        let main = File::open(&store)?;
+        let main = plain_file::open(&store)?;
         if main.metadata()?.len() == 0 {
             return Ok(Poll::Absent);
         }

@@ -19,6 +19,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
 use super::{SHM_SUFFIX, WAL_SUFFIX, beside};
+use crate::plain_file;
 
 /// `PENDING_BYTE` of SQLite's `os.h`; RESERVED is the byte after it, then come the bytes of SHARED.
 const PENDING_AT: i64 = 0x4000_0000;
@@ -87,7 +88,7 @@ pub(super) fn wal_use(store: &Path) -> io::Result<WalUse> {
     if !beside(store, WAL_SUFFIX).try_exists()? {
         return Ok(WalUse::Nobody);
     }
-    let index = match File::open(beside(store, SHM_SUFFIX)) {
+    let index = match plain_file::open(&beside(store, SHM_SUFFIX)) {
         Ok(index) => index,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(WalUse::Nobody),
         Err(error) => return Err(error),
