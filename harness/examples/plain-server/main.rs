@@ -144,11 +144,12 @@ impl Server<'_> {
             )));
         }
         let outcome = self.store.create(&order)?;
-        self.trouble.after_commit(&outcome);
+        self.trouble.after_commit(&outcome, &order.note, self.options)?;
+        let is_retry = matches!(outcome, Outcome::Replayed(_));
         Ok(match outcome {
             Outcome::Replayed(_) if self.trouble.has(Kind::NeverAnswerRetry) => None,
             Outcome::Created(result) | Outcome::Replayed(result) => {
-                Some(protocol::tool_result(request, &self.trouble.spoil(result)))
+                Some(protocol::tool_result(request, &self.trouble.spoil(result, is_retry)))
             }
             Outcome::Conflict => Some(protocol::tool_error(
                 request,

@@ -60,6 +60,12 @@ pub(crate) enum Journal {
     Wal,
     /// A rollback journal, deleted after each commit
     Delete,
+    /// A rollback journal, emptied after each commit
+    Truncate,
+    /// A rollback journal, its head zeroed after each commit
+    Persist,
+    /// A rollback journal in memory: a crash can tear the store
+    Memory,
 }
 
 impl Journal {
@@ -67,6 +73,9 @@ impl Journal {
         match self {
             Self::Wal => "WAL",
             Self::Delete => "DELETE",
+            Self::Truncate => "TRUNCATE",
+            Self::Persist => "PERSIST",
+            Self::Memory => "MEMORY",
         }
     }
 }

@@ -83,6 +83,22 @@ impl Store {
         Ok(Outcome::Created(result))
     }
 
+    /// What a server does that misbehaves: an equal row in the place of the first one.
+    pub(crate) fn rewrite(&mut self, note: &str) -> rusqlite::Result<()> {
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let copy = "INSERT INTO orders (note, qty, key) SELECT note, qty, key FROM orders WHERE note = ?1";
+        self.connection.execute(copy, [note])?;
+        let first = "DELETE FROM orders WHERE id = (SELECT min(id) FROM orders WHERE note = ?1)";
+        self.connection.execute(first, [note])?;
+        self.connection.execute_batch("COMMIT")
+    }
+
+    /// What a server does that misbehaves: the order once more.
+    pub(crate) fn write_again(&mut self, note: &str) -> rusqlite::Result<()> {
+        let copy = "INSERT INTO orders (note, qty, key) SELECT note, qty, key FROM orders WHERE note = ?1";
+        self.connection.execute(copy, [note]).map(drop)
+    }
+
     /// What is on record about a key. An absent key is `unknown`, never "not applied": the order may be on its way.
     pub(crate) fn status(&self, key: &str) -> rusqlite::Result<Value> {
         let query = "SELECT result FROM keys WHERE key = ?1";

@@ -48,6 +48,16 @@ pub(crate) enum Kind {
     HostileText,
     /// Write into another file than the one that was named
     WriteElsewhere,
+    /// Write into the file that was named at the first start, and into another one after a restart
+    WriteElsewhereLater,
+    /// Replace the order by an equal one when a write is repeated
+    RewriteOnRetry,
+    /// Answer a repeated write with the same number, written as a fraction
+    FractionOnRetry,
+    /// When a write is repeated, leave a child that writes it again once this process has ended
+    LateWriter,
+    /// Put a pipe where the rollback journal would be, after a write
+    PipeBesideStore,
     /// Put bytes that are no database where the database should be, and keep the orders in memory
     GarbageStore,
     /// Reply first, and commit when the next request comes or standard input ends
@@ -98,7 +108,8 @@ impl Trouble {
 
     /// The file that is really written.
     pub(crate) fn database(&self, options: &Options) -> PathBuf {
-        if self.has(Kind::WriteElsewhere) {
+        let is_later = self.has(Kind::WriteElsewhereLater) && options.database.exists();
+        if self.has(Kind::WriteElsewhere) || is_later {
             options.database.with_extension("elsewhere")
         } else if self.has(Kind::GarbageStore) {
             PathBuf::from(":memory:")
@@ -109,8 +120,10 @@ impl Trouble {
 
     /// What goes wrong before the first request.
     pub(crate) fn at_start(&self, options: &Options) -> Result<(), Box<dyn Error>> {
-        if std::env::var_os(CHILD_VARIABLE).is_some() {
-            outlive();
+        match std::env::var_os(CHILD_VARIABLE) {
+            Some(order) if order != "1" => write_late(options, &order.to_string_lossy())?,
+            Some(_) => outlive(),
+            None => {}
         }
         if self.has(Kind::HostileText) {
             writeln!(std::io::stderr(), "{HOSTILE}")?;
@@ -180,14 +193,30 @@ impl Trouble {
     }
 
     /// What goes wrong between the commit and the reply.
-    pub(crate) fn after_commit(&self, outcome: &Outcome) {
-        if self.has(Kind::ExitAfterCommit) && matches!(outcome, Outcome::Created(_)) {
+    pub(crate) fn after_commit(&self, outcome: &Outcome, note: &str, options: &Options) -> Result<(), Box<dyn Error>> {
+        let is_retry = matches!(outcome, Outcome::Replayed(_));
+        if self.has(Kind::ExitAfterCommit) && !is_retry {
             exit(0);
         }
+        if self.has(Kind::RewriteOnRetry) && is_retry {
+            Store::open(&options.database, options)?.rewrite(note)?;
+        }
+        if self.has(Kind::LateWriter) && is_retry {
+            leave_writer(&options.database, note)?;
+        }
+        if self.has(Kind::PipeBesideStore) && !is_retry {
+            let mut pipe = options.database.clone().into_os_string();
+            pipe.push("-journal");
+            nix::unistd::mkfifo(Path::new(&pipe), nix::sys::stat::Mode::S_IRWXU)?;
+        }
+        Ok(())
     }
 
-    /// A result with hostile texts in it.
-    pub(crate) fn spoil(&self, mut result: Value) -> Value {
+    /// A result with something odd in it.
+    pub(crate) fn spoil(&self, mut result: Value, is_retry: bool) -> Value {
+        if self.has(Kind::FractionOnRetry) && is_retry {
+            result["order_id"] = result["order_id"].as_f64().into();
+        }
         if self.has(Kind::HostileText) {
             result["said"] = HOSTILE.into();
             result[HOSTILE] = 1.into();
@@ -215,6 +244,22 @@ fn leave_child(database: &Path) -> std::io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--database").arg(database).env(CHILD_VARIABLE, "1");
     command.stdin(Stdio::null()).spawn().map(drop)
+}
+
+/// Starts a process that writes the order again after this one has ended: it reads until its standard input does.
+fn leave_writer(database: &Path, note: &str) -> std::io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--database").arg(database).env(CHILD_VARIABLE, note);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    // The end of this process closes it.
+    std::mem::forget(child.stdin.take());
+    Ok(())
+}
+
+fn write_late(options: &Options, note: &str) -> Result<(), Box<dyn Error>> {
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    Store::open(&options.database, options)?.write_again(note)?;
+    exit(0)
 }
 
 /// The life of the child that was left behind.

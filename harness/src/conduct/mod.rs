@@ -95,7 +95,10 @@ pub enum ConductError {
         /// What is missing, and what is there.
         problem: String,
     },
-    /// The evidence folder cannot be made or written.
+    /// The evidence folder cannot be made.
+    #[error("{0}")]
+    Folder(EvidenceError),
+    /// The evidence cannot be written.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
     /// The record cannot be written.
@@ -111,8 +114,8 @@ impl ConductError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Plan { .. } | Self::Stage { .. } | Self::NotOffered { .. } => true,
-            Self::Evidence(error) => matches!(error, EvidenceError::Exists { .. } | EvidenceError::File { .. }),
-            Self::Record(_) | Self::Machine(_) => false,
+            Self::Folder(_) => true,
+            Self::Evidence(_) | Self::Record(_) | Self::Machine(_) => false,
         }
     }
 }
@@ -202,9 +205,10 @@ impl Conductor {
         let run = describe(&request, &setting);
         let name = run.started_at.replace(['-', ':'], "") + "-" + &request.naming.nonce;
         let evidence = match &request.evidence {
-            Some(path) => Evidence::create_at(path)?,
-            None => Evidence::create_usual(&request.folder, &name)?,
+            Some(path) => Evidence::create_at(path),
+            None => Evidence::create_usual(&request.folder, &name),
         };
+        let evidence = evidence.map_err(ConductError::Folder)?;
         let conductor = Self {
             request,
             setting,

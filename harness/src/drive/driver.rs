@@ -111,7 +111,7 @@ impl Driver<'_> {
             Step::Start { process } => return self.start(process).await,
             Step::Stop { .. } => {
                 if let Some(session) = self.session.take() {
-                    let stopped = session.stop(self.scribe, bounds.stop_ms).await?;
+                    let stopped = session.stop(self.scribe, bounds.stop_ms, bounds.quiet_ms).await?;
                     return Ok(quiet(stopped.survivors));
                 }
             }

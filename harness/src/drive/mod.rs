@@ -9,6 +9,7 @@
 //! - [`stage`]: the folders of a case, and how its target is launched from them.
 //! - [`scribe`]: the one owner of a case's recorder and clock.
 //! - [`session`]: one server process and the conversation with it.
+//! - [`holder`]: whether somebody outside the server's tree has the store open.
 //! - [`observer`]: read-back at a named moment.
 //! - [`driver`]: the steps of a plan, in order.
 //! - [`probe`]: whether the target starts, and which era it speaks.
@@ -20,6 +21,7 @@ mod driver;
 mod environment;
 pub mod framing;
 pub mod guard;
+mod holder;
 mod observer;
 mod probe;
 pub mod process;
@@ -57,6 +59,23 @@ pub enum DriveError {
     /// The living store could not be watched.
     #[error("watch the store for the effect: {0}")]
     Watch(ReadError),
+    /// A server wrote more than a case may hold.
+    #[error(
+        "the server wrote more than {} bytes in one case; nothing after that was recorded",
+        scribe::INCOMING_BYTES_MAX
+    )]
+    Flood,
+    /// Somebody who is no process of the server has the store open.
+    #[error(
+        "the store is still open in process {pid} ({name}), which the launch command did not start: a kill does not reach it, so \
+         nothing can be said of a crash"
+    )]
+    StoreIsOpen {
+        /// The process.
+        pid: i32,
+        /// Its name.
+        name: String,
+    },
     /// A scratch folder could not be made.
     #[error("create a scratch folder: {0}")]
     Scratch(std::io::Error),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
+use super::holder::{Holder, holder_of};
 use crate::case::{Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, LiveReader, Poll, Query, ReadError, Rows};
@@ -94,6 +95,9 @@ impl Observer {
         folder: &CaseFolder,
         doubled: Option<Doubled>,
     ) -> Result<Observation, DriveError> {
+        if let Some(Holder { pid, name }) = holder_of(&self.store) {
+            return Err(DriveError::StoreIsOpen { pid, name });
+        }
         let into = folder.store_folder(label);
         let frozen = readback::freeze(&self.store, &into)?;
         let relative = |path: &Path| path.strip_prefix(folder.root()).unwrap_or(path).display().to_string();

@@ -114,6 +114,21 @@ impl Probing<'_> {
     async fn initialize(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {
         let process = session.process.clone();
         let answer = session.shake_hands(scribe, self.start_ms).await?;
+        // The answer to the first probe came late: the server is slow to start, and modern all the same. After
+        // `initialize` it may be confused, so the next words go to a fresh process.
+        if let Some(Probed::Modern(identity)) = session.late_probe().map(protocol::read_probe) {
+            self.end(session, scribe).await?;
+            let mut fresh = self.launch(scribe, "discover-again", Era::Modern)?;
+            if let Answer::Reply(_) = fresh.shake_hands(scribe, self.start_ms).await? {
+                return self.listed(fresh, scribe, identity, REVISION_MODERN).await;
+            }
+            let exit = self.end(fresh, scribe).await?;
+            let reason = format!(
+                "it answered `server/discover` once, late, and at the second start it did not ({})",
+                ended(exit)
+            );
+            return Ok(self.did_not_start("discover-again", reason, None));
+        }
         let (reason, hint) = match &answer {
             Answer::Reply(reply) => match protocol::read_initialize(reply) {
                 Some((revision, identity)) => return self.listed(session, scribe, identity, &revision).await,
@@ -167,7 +182,7 @@ impl Probing<'_> {
     }
 
     async fn end(&self, session: Session, scribe: &mut Scribe) -> Result<Exit, DriveError> {
-        Ok(session.stop(scribe, self.bound_ms()).await?.exit)
+        Ok(session.stop(scribe, self.bound_ms(), self.bound_ms()).await?.exit)
     }
 
     fn did_not_start(&self, process: &str, reason: String, hint: Option<&'static str>) -> Found {

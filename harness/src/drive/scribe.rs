@@ -1,8 +1,16 @@
 //! The scribe of a case: the one owner of its recorder and its clock, so that events are ordered as they happen.
 
+use super::DriveError;
 use super::clock::{Clock, Stamp};
 use super::framing::{FrameKind, RawFrame};
 use crate::record::{Body, CaseFolder, Direction, Message, RecordError, Recorder};
+
+/// What a server may write in one case, in bytes, each frame costing [`FRAME_COST_BYTES`] more: a flood must not fill the
+/// disk.
+pub(super) const INCOMING_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// What the record needs for a frame beside its bytes.
+const FRAME_COST_BYTES: u64 = 256;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -10,6 +18,7 @@ pub struct Scribe {
     recorder: Recorder,
     clock: Clock,
     next_id: u64,
+    incoming_bytes: u64,
 }
 
 impl Scribe {
@@ -19,6 +28,7 @@ impl Scribe {
             recorder: Recorder::create(folder)?,
             clock: Clock::start(),
             next_id: 0,
+            incoming_bytes: 0,
         })
     }
 
@@ -45,7 +55,11 @@ impl Scribe {
         process: &str,
         frame: RawFrame,
         withheld: bool,
-    ) -> Result<Option<serde_json::Value>, RecordError> {
+    ) -> Result<Option<serde_json::Value>, DriveError> {
+        self.incoming_bytes += frame.length_bytes() + FRAME_COST_BYTES;
+        if self.incoming_bytes > INCOMING_BYTES_MAX {
+            return Err(DriveError::Flood);
+        }
         let unterminated = matches!(frame.kind, FrameKind::Unterminated);
         let mut message = match frame.kind {
             FrameKind::Oversize { length, sha256, .. } => {

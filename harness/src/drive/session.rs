@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::DriveError;
-use super::clock::Deadline;
+use super::clock::{self, Deadline};
 use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
@@ -24,6 +24,9 @@ pub(super) struct Session {
     era: Era,
     launched: Launched,
     stream_ended: bool,
+    /// The id of a probe whose answer did not come in time, and that answer if it came later.
+    probe_id: Option<Value>,
+    late_probe: Option<Value>,
 }
 
 /// What became of a request.
@@ -59,6 +62,8 @@ impl Session {
             era,
             launched,
             stream_ended: false,
+            probe_id: None,
+            late_probe: None,
         })
     }
 
@@ -77,6 +82,11 @@ impl Session {
         self.era
     }
 
+    /// The answer to a probe that had been given up.
+    pub(super) fn late_probe(&self) -> Option<&Value> {
+        self.late_probe.as_ref()
+    }
+
     /// The handshake of the era: after it, the server is known to listen.
     pub(super) async fn shake_hands(&mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<Answer, DriveError> {
         let id = scribe.new_id();
@@ -85,6 +95,9 @@ impl Session {
             Era::Legacy => protocol::initialize(id),
         };
         let answer = self.ask(scribe, &request, bound_ms).await?;
+        if self.era == Era::Modern && answer == Answer::TimedOut {
+            self.probe_id = Some(request["id"].clone());
+        }
         if self.era == Era::Legacy && matches!(answer, Answer::Reply(_)) {
             self.send(scribe, &protocol::initialized(), bound_ms).await?;
         }
@@ -117,6 +130,10 @@ impl Session {
             };
             if Reply::to(&frame, &request["id"]).is_some() {
                 return Ok(Answer::Reply(frame));
+            }
+            if self.probe_id.as_ref().is_some_and(|id| Reply::to(&frame, id).is_some()) {
+                self.late_probe = Some(frame);
+                continue;
             }
             if self.era == Era::Legacy
                 && let Some(answer) = protocol::answer_server_request(&frame)
@@ -192,7 +209,12 @@ impl Session {
     }
 
     /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
-    pub(super) async fn stop(mut self, scribe: &mut Scribe, bound_ms: u64) -> Result<Stopped, DriveError> {
+    pub(super) async fn stop(
+        mut self,
+        scribe: &mut Scribe,
+        bound_ms: u64,
+        quiet_ms: u64,
+    ) -> Result<Stopped, DriveError> {
         let wait = self
             .launched
             .close_stdin_and_wait(Duration::from_millis(bound_ms))
@@ -201,7 +223,14 @@ impl Session {
             let what = "the exit of the server after the end of its standard input".to_owned();
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }
-        // Also after a good exit: helpers may have stayed behind, and a count needs quiet.
+        // Helpers may still be writing: they get their time, and only then is a count taken.
+        let quiet = Duration::from_millis(quiet_ms);
+        let process = &mut self.launched.process;
+        if wait != ExitWait::StillRunning && !clock::wait_until(quiet, || process.survivors() == 0).await {
+            let what = "the end of what the server left running".to_owned();
+            let bound_ms = quiet_ms;
+            scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
+        }
         let killed = self.launched.process.kill_tree().await;
         self.signalled(scribe, killed.signalled.len())?;
         self.drain(scribe, Delivery::Deliver).await?;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::facts::{Facts, Lookup};
+use super::same::same_value;
 use crate::case::{Basis, Check, Promise};
 use crate::plan::Plan;
 use crate::record::{CheckOutcome, CheckResult, PathFinding};
@@ -136,7 +137,7 @@ struct Comparison {
 impl Comparison {
     fn literal(&mut self, path: &str, expected: &Value, facts: &Facts) {
         match facts.look_up(path) {
-            Lookup::Found(found) if found == expected => {}
+            Lookup::Found(found) if same_value(found, expected) => {}
             Lookup::Found(found) => self.differs(path, expected, Some(found), facts),
             Lookup::Absent => self.differs(path, expected, None, facts),
             Lookup::NeverMade => self.never_made = Some(path.to_owned()),
@@ -151,7 +152,7 @@ impl Comparison {
             }
             (Lookup::NeverMade, _) => self.never_made = Some(left.to_owned()),
             (_, Lookup::NeverMade) => self.never_made = Some(right.to_owned()),
-            (Lookup::Found(left), Lookup::Found(right)) if left == right => {}
+            (Lookup::Found(left), Lookup::Found(right)) if same_value(left, right) => {}
             (Lookup::Found(found), Lookup::Found(expected)) => self.differs(left, expected, Some(found), facts),
             (Lookup::Absent, Lookup::Found(expected)) => self.differs(left, expected, None, facts),
             (Lookup::Found(_) | Lookup::Absent, Lookup::Absent) => {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::disclosure::disclosed;
+use super::same::same_value;
 use super::steps::{Request, StepSlice, requests, steps};
 use crate::case::{Doubled, From, Step, WriteStep};
 use crate::plan::{Operation, Plan};
@@ -75,7 +76,10 @@ impl Facts {
         if let Some(reason) = self.unobserved.get(path) {
             return Lookup::Unobserved(reason);
         }
-        if path.split('.').any(|part| matches!(part, "withheld" | "doubled")) {
+        if path
+            .split('.')
+            .any(|part| matches!(part, "withheld" | "doubled" | "kept"))
+        {
             return Lookup::NeverMade;
         }
         Lookup::Absent
@@ -133,6 +137,9 @@ impl Facts {
                 self.count(&mut facts, label, "ledger", name, ledger.count(), ledger.problem());
             }
             insert(&mut facts, "rows", name, json!(rows(&seen.effects)));
+            if let Some(before) = history.rows.get(name).filter(|rows| !rows.is_empty()) {
+                insert(&mut facts, "kept", name, holds_all(&rows(&seen.effects), before).into());
+            }
             if let Some(count) = on_copy {
                 insert(&mut facts, "doubled", name, count.into());
             }
@@ -200,7 +207,17 @@ impl Facts {
             let bytes = slice.delivered_bytes_after(last.seq);
             facts.insert("last_round".into(), json!({"seq": last.seq, "delivered_bytes": bytes}));
             facts.insert("outcome".into(), delivered.map_or("unknown", Reply::outcome).into());
-            facts.insert("answered".into(), delivered.is_some().into());
+            match slice.ran_out() {
+                // The bound is ours: a slow server is not a silent one.
+                Some(reason) if delivered.is_none() => {
+                    for fact in ["answered", "result", "replayed", "refusal"] {
+                        self.not_observed(format!("{}.{fact}", write.name), &reason);
+                    }
+                }
+                Some(_) | None => {
+                    facts.insert("answered".into(), delivered.is_some().into());
+                }
+            }
             let earlier = history.results(&write.operation);
             let told = delivered.map_or(Vec::new(), |reply| disclosed(reply, last, earlier));
             facts.insert("disclosed".into(), json!(told));
@@ -307,7 +324,7 @@ impl Facts {
 struct History<'a> {
     last_request: BTreeMap<&'a str, Request<'a>>,
     replies: BTreeMap<&'a str, Vec<Reply<'a>>>,
-    /// Rows that the last observation saw, by operation.
+    /// Rows that the last observation that saw any saw, by operation.
     rows: BTreeMap<String, Vec<Value>>,
     /// Rows as they were seen before the operation was sent with changed data.
     changed: BTreeMap<String, Option<Vec<Value>>>,
@@ -326,7 +343,10 @@ impl<'a> History<'a> {
 
     fn observed(&mut self, observation: &Observation) {
         for (name, seen) in &observation.operations {
-            self.rows.insert(name.clone(), rows(&seen.effects));
+            let rows = rows(&seen.effects);
+            if !rows.is_empty() {
+                self.rows.insert(name.clone(), rows);
+            }
         }
     }
 
@@ -354,6 +374,12 @@ pub(super) fn rows(reading: &Reading) -> Vec<Value> {
         Value::Object(members.collect())
     };
     rows.rows.iter().map(object).collect()
+}
+
+/// Whether rows hold all of the earlier ones, as often as they were there.
+fn holds_all(rows: &[Value], earlier: &[Value]) -> bool {
+    let count = |rows: &[Value], row: &Value| rows.iter().filter(|other| same_value(other, row)).count();
+    earlier.iter().all(|row| count(rows, row) >= count(earlier, row))
 }
 
 /// How many rows hold changed data: told by the changed input where it is written, else by comparison with the rows

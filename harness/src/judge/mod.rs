@@ -7,6 +7,7 @@
 //! - [`facts`]: the record as a tree of facts that checks name by path.
 //! - [`disclosure`]: what a reply tells of earlier results.
 //! - [`rows`]: which frames can have made which row.
+//! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
 //! - [`verdict`]: from checks to one of the five verdicts.
 
@@ -14,6 +15,7 @@ mod checks;
 mod disclosure;
 mod facts;
 mod rows;
+mod same;
 mod steps;
 mod verdict;
 

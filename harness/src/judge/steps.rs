@@ -77,6 +77,18 @@ impl<'a> StepSlice<'a> {
             .find_map(|frame| Reply::to(frame, id))
     }
 
+    /// The wait for a reply that ran out in this step, in words.
+    pub(super) fn ran_out(&self) -> Option<String> {
+        self.events.iter().find_map(|event| {
+            let Body::TimedOut { what, bound_ms } = &event.body else {
+                return None;
+            };
+            Some(format!(
+                "{what} did not come within {bound_ms} ms, which is the harness's bound"
+            ))
+        })
+    }
+
     /// How many bytes of frames reached the client side after a request was sent.
     pub(super) fn delivered_bytes_after(&self, seq: u64) -> u64 {
         self.frames_after(seq, false).map(Message::length_bytes).sum()

@@ -309,10 +309,11 @@ fn a_lost_row_fails_too() {
         rows_at_end: vec![],
         ..Story::guarded()
     };
-    assert_eq!(
-        judged(&story),
-        (Verdict::Fail, vec![trouble("one-effect", CheckOutcome::Broken)])
-    );
+    let lost = vec![
+        trouble("one-effect", CheckOutcome::Broken),
+        trouble("first-effect-kept", CheckOutcome::Broken),
+    ];
+    assert_eq!(judged(&story), (Verdict::Fail, lost));
 }
 
 #[test]

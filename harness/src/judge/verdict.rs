@@ -54,7 +54,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .map(|check| checks::evaluate(check, plan, &facts))
         .collect();
     verdict.notes = notes(&verdict.checks);
-    verdict.warnings = stray_output(record).into_iter().collect();
+    verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
     verdict.facts = facts.tree;
     let cut_short = cut_short(record);
     let is_cut_short = cut_short.is_some();
@@ -176,6 +176,18 @@ fn notes(checks: &[CheckResult]) -> Vec<String> {
         .filter(noted)
         .filter_map(|check| Some(format!("{}: {}", check.id, check.say.as_deref()?)))
         .collect()
+}
+
+/// Servers that did not end by themselves: what they still had in hand is not in any count.
+fn unclean_stops(record: &Record) -> impl Iterator<Item = String> {
+    record.events.iter().filter_map(|event| {
+        let Body::TimedOut { what, bound_ms } = &event.body else { return None };
+        let process = event.process.as_deref()?;
+        let is_stop = what.starts_with("the exit of") || what.starts_with("the end of");
+        is_stop.then(|| {
+            format!("{process}: {what} did not come within {bound_ms} ms; it was killed, and what it still meant to write is in no count")
+        })
+    })
 }
 
 /// Frames on standard output that are no JSON: the protocol allows nothing else there. What a kill cut off does not count.

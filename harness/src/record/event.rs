@@ -12,7 +12,7 @@ use crate::plan::Plan;
 pub const RECORD_FORMAT: u32 = 1;
 
 /// A frame longer than this (bytes) is recorded as head, length and SHA-256.
-pub const RECORDED_FRAME_BYTES_MAX: usize = 1024 * 1024;
+pub const RECORDED_FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How much of such a frame is kept (bytes).
 pub(super) const RECORDED_HEAD_BYTES: usize = 4 * 1024;

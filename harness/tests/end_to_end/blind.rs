@@ -145,3 +145,17 @@ fn nothing_seen_is_not_green_without_a_name_either() {
     run.exits(3);
     assert_eq!(run.json["totals"]["pass"], 0);
 }
+
+/// Two writes with two identities would be excused as one natural key, were there not a third with data of its own.
+#[test]
+fn a_server_that_writes_elsewhere_after_a_restart_is_inconclusive() {
+    let profile = Profile::plain()
+        .flags("--dedupe none")
+        .misbehave("write-elsewhere-later");
+    let run = cannot_see(&profile);
+    let reason = run.reason("sees-duplicates");
+    assert!(
+        reason.contains("the restarted server writes to another place"),
+        "{reason}"
+    );
+}

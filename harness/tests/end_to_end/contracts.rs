@@ -240,3 +240,42 @@ fn lines_that_are_no_messages_are_a_warning_that_can_be_denied() {
     assert!(warnings.contains("no MCP messages"), "{warnings}");
     run().words(&["--deny", "warnings"]).run().exits(1);
 }
+
+/// One row before and one after is not enough: it must be the same row.
+#[test]
+fn an_effect_that_is_replaced_by_an_equal_one_is_noticed() {
+    let profile = Profile::plain().misbehave("rewrite-on-retry");
+    for case in ["lost-reply", "identical-retry"] {
+        let run = Harness::new().target(&profile).case(case).run();
+        run.exits(1);
+        assert_eq!(run.check(case, "one-effect"), "held");
+        assert_eq!(run.check(case, "first-effect-kept"), "broken");
+    }
+}
+
+/// A count is taken when everybody who may still write has ended by himself.
+#[test]
+fn a_child_that_writes_after_its_server_has_ended_is_counted() {
+    let profile = Profile::plain().misbehave("late-writer");
+    for case in ["lost-reply", "identical-retry"] {
+        let run = Harness::new().target(&profile).case(case).run();
+        run.exits(1);
+        assert_eq!(run.check(case, "one-effect"), "broken");
+    }
+}
+
+#[test]
+fn numbers_of_results_are_compared_by_value() {
+    let profile = Profile::plain().misbehave("fraction-on-retry");
+    let run = Harness::new().target(&profile).case("lost-reply").run();
+    run.exits(0);
+    assert_eq!(run.check("lost-reply", "first-result"), "held");
+}
+
+#[test]
+fn every_way_of_keeping_a_journal_is_read() {
+    for journal in ["wal", "delete", "truncate", "persist"] {
+        let profile = Profile::plain().flags(&format!("--journal {journal}"));
+        Harness::new().target(&profile).run().exits(0);
+    }
+}

@@ -96,3 +96,14 @@ fn names_from_a_profile_and_a_command_line_are_printed_escaped() {
             .run_human(),
     );
 }
+
+/// Opening a pipe would wait for somebody to write into it.
+#[test]
+fn a_pipe_beside_the_store_does_not_hang_the_run() {
+    let profile = Profile::plain()
+        .flags("--journal memory")
+        .misbehave("pipe-beside-store");
+    let run = Harness::new().target(&profile).case("lost-reply").run();
+    run.exits(3);
+    assert_eq!(run.verdict("lost-reply"), "inconclusive");
+}

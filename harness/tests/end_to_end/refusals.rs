@@ -54,7 +54,10 @@ fn a_profile_that_is_no_toml_or_not_there_is_named() {
         Harness::new().words(&["--target", "nowhere.toml"]),
         &["nowhere.toml", "No such file"],
     );
-    refused(Harness::new().words(&["--target", "."]), &["read", "directory"]);
+    refused(
+        Harness::new().words(&["--target", "."]),
+        &["read", "not a regular file"],
+    );
     refused(
         with_profile(&"#".repeat(2 << 20)),
         &["target.toml", "more than the 1048576"],

@@ -214,26 +214,14 @@ fn a_server_that_never_answers_did_not_start() {
 
 #[test]
 fn a_retry_that_is_never_answered_is_no_pass() {
-    let guarded = Profile::plain().misbehave_in("lost-reply", "never-answer-retry");
-    for (profile, verdict, code) in [
-        (guarded.clone(), "fail", 1),
-        (
-            Profile::without_promise().misbehave_in("lost-reply", "never-answer-retry"),
-            "inconclusive",
-            3,
-        ),
-    ] {
-        let run = Harness::new()
-            .target(&profile)
-            .words(&["--timeout", "1"])
-            .case("lost-reply")
-            .run();
-        assert_eq!(run.verdict("lost-reply"), verdict);
-        assert!(
-            run.reason("lost-reply").contains("never answered"),
-            "{}",
-            run.reason("lost-reply")
-        );
-        run.exits(code);
-    }
+    let profile = Profile::plain().misbehave_in("lost-reply", "never-answer-retry");
+    let harness = Harness::new().target(&profile).words(&["--timeout", "1"]);
+    let run = harness.case("lost-reply").run();
+    run.exits(3);
+    // The bound is ours: a slow server would look the same, and is not accused.
+    let reason = run.reason("lost-reply");
+    assert!(
+        reason.contains("did not come within 1000 ms, which is the harness's bound"),
+        "{reason}"
+    );
 }

@@ -1,0 +1,65 @@
+//! Who has a store open although every process of the server is gone: a daemon, a container, a server of somebody else.
+//!
+//! Killing what was launched does not crash such a holder, so a pass would say nothing. Looks at what `/proc` shows to this
+//! user, which is not everything: a holder of another user goes unseen, and so does one that opens the store for each
+//! write.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// A process that has a file open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Holder {
+    /// Its process id.
+    pub(super) pid: i32,
+    /// Its name.
+    pub(super) name: String,
+}
+
+/// The first process other than this one that has the file at `path` open, if any is seen.
+pub(super) fn holder_of(path: &Path) -> Option<Holder> {
+    let store = fs::metadata(path).ok()?;
+    let own = i32::try_from(std::process::id()).ok()?;
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| *pid != own).find_map(|pid| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+        let mut files = descriptors.filter_map(|entry| fs::metadata(entry.path()).ok());
+        files
+            .any(|file| (file.dev(), file.ino()) == (store.dev(), store.ino()))
+            .then(|| Holder {
+                pid,
+                name: fs::read_to_string(format!("/proc/{pid}/comm"))
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_has_the_file_open_is_found_until_it_ends() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("store");
+        fs::write(&path, "x").expect("write");
+        assert_eq!(holder_of(&path), None);
+        let file = fs::File::open(&path).expect("open");
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(file)
+            .spawn()
+            .expect("cat");
+        let holder = holder_of(&path);
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+        assert_eq!(holder.map(|holder| holder.pid), i32::try_from(child.id()).ok());
+        assert_eq!(holder_of(&path), None);
+    }
+}
