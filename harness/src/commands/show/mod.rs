@@ -262,7 +262,7 @@ impl Shown<'_> {
                 Line::Event { event, text } if self.is_asked_for(&event) => printer.json_line(&value(&text)),
                 Line::Event { .. } => {}
                 Line::Trouble { line, reason } => {
-                    printer.note("note: ", &format!("{}:{line}: {reason}", self.record()))
+                    printer.note("note: ", &format!("{}:{line}: {reason}", self.record()));
                 }
             }
         }
