@@ -309,7 +309,7 @@ mod tests {
                 "event 3",
                 "4: event 5 stands where 4 belongs",
                 "event 5",
-                "5: the file ends in the middle of the line, after 20 bytes of it"
+                "5: the file ends in the middle of the line, after 19 bytes of it"
             ]
         );
         assert_eq!(told(b""), [""; 0]);

@@ -39,7 +39,7 @@ pub(super) fn gist(message: &Message) -> Gist {
     }
     let Some(payload) = &message.payload else {
         let (text, length) = text_of(message);
-        let what = if length == 0 { "an empty line" } else { "NOT JSON:" };
+        let what = if length == 0 { "an empty line" } else { "NOT JSON" };
         return Gist {
             what: what.to_owned(),
             part: text,
@@ -84,11 +84,11 @@ fn call(id: Option<&Value>, method: &str, params: Option<&Value>) -> Gist {
     let is_call = method == "tools/call";
     let tool = params.filter(|_| is_call).and_then(|params| params["name"].as_str());
     let mut what = match id {
-        Some(_) => format!("{} {}", named(id), shortened(method, NAME_CHARS_MAX).0),
-        None => format!("notification {}", shortened(method, NAME_CHARS_MAX).0),
+        Some(_) => format!("{} {}", named(id), name(method)),
+        None => format!("notification {}", name(method)),
     };
     if let Some(tool) = tool {
-        what = format!("{what} {}", shortened(tool, NAME_CHARS_MAX).0);
+        what = format!("{what} {}", name(tool));
     }
     let Some(params) = params else {
         return Gist {
@@ -136,7 +136,7 @@ fn answer(id: &str, kind: ReplyKind<'_>) -> Gist {
             with_part(format!("{id} asks for input{what}"), result, &["inputRequests"])
         }
         ReplyKind::Error(error) => {
-            let code = shortened(&error["code"].to_string(), NAME_CHARS_MAX).0;
+            let code = name(&error["code"].to_string());
             with_part(format!("{id} error {code}"), error, &[])
         }
     }
@@ -160,12 +160,12 @@ fn other(what: &str, payload: &Value) -> Gist {
 
 fn named(id: Option<&Value>) -> String {
     let text = id.map_or_else(|| "?".to_owned(), Value::to_string);
-    format!("#{}", shortened(&text, NAME_CHARS_MAX).0)
+    format!("#{}", name(&text))
 }
 
 fn names(members: &Map<String, Value>) -> String {
     let names: Vec<&str> = members.keys().map(String::as_str).collect();
-    shortened(&names.join(", "), NAME_CHARS_MAX).0
+    name(&names.join(", "))
 }
 
 fn without(value: &Value, keys: &[&str]) -> Value {
@@ -178,6 +178,18 @@ fn without(value: &Value, keys: &[&str]) -> Value {
 
 fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty)
+}
+
+fn name(text: &str) -> String {
+    cut(text, NAME_CHARS_MAX)
+}
+
+/// A text with what is left out of it counted behind.
+pub(super) fn cut(text: &str, chars_max: usize) -> String {
+    match shortened(text, chars_max) {
+        (whole, 0) => whole,
+        (head, left_out) => format!("{head} +{left_out} bytes"),
+    }
 }
 
 /// The first `chars_max` characters of a text (with an ellipsis where that is not all), and how many bytes are left out.
@@ -275,7 +287,7 @@ mod tests {
     #[test]
     fn what_is_not_json_is_shown_as_it_came() {
         let banner = Message::whole(Direction::ServerToClient, b"ready \xff");
-        assert_eq!(gist(&banner).what, "NOT JSON:");
+        assert_eq!(gist(&banner).what, "NOT JSON");
         assert_eq!(gist(&banner).part, "ready \u{fffd}");
         assert_eq!(
             gist(&Message::whole(Direction::ServerToClient, b"")).what,

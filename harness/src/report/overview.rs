@@ -151,6 +151,7 @@ fn incomplete(sealed: bool, state: Option<RunState>) -> &'static str {
 pub fn show_case_heading(printer: &mut Printer, case: &CaseGlance) {
     let (text, style) = match (&case.verdict, &case.record) {
         (Some(summary), _) => word(summary.verdict),
+        (None, Some(record)) if record.ended => ("NO VERDICT", Style::Odd),
         (None, Some(_)) => ("CUT OFF", Style::Odd),
         (None, None) if case.problem.is_some() => ("UNREADABLE", Style::Odd),
         (None, None) => ("NOT BEGUN", Style::Odd),

@@ -2,7 +2,7 @@
 //!
 //! Everything here comes from a file that somebody else may have written.
 
-use super::frame::{arrow, gist, shortened, text_of};
+use super::frame::{arrow, cut, gist, shortened, text_of};
 use super::printer::{Printer, Span, Style, plain, span};
 use crate::case::Step;
 use crate::plan::Plan;
@@ -59,7 +59,7 @@ impl<'a> Timeline<'a> {
 
     /// Something that is not as a record should be.
     pub fn trouble(&mut self, line: usize, reason: &str) {
-        let text = shortened(reason, TEXT_CHARS_MAX).0;
+        let text = cut(reason, TEXT_CHARS_MAX);
         self.printer.line(&[
             span(Style::Odd, "DAMAGED "),
             plain(format!("line {line} of the record: {text}")),
@@ -73,11 +73,11 @@ impl<'a> Timeline<'a> {
             _ if self.options.frames_only => {}
             Body::CasePlanned { plan, .. } => self.plan(event, plan),
             Body::StepStarted { does, .. } => {
-                let does = shortened(does, TEXT_CHARS_MAX).0;
+                let does = cut(does, TEXT_CHARS_MAX);
                 self.printer.line(&[span(Style::Bold, does)]);
             }
             Body::Observed { label, sha256 } => {
-                let mut spans = vec![plain(format!("  observed `{}`", shortened(label, TEXT_CHARS_MAX).0))];
+                let mut spans = vec![plain(format!("  observed `{}`", cut(label, TEXT_CHARS_MAX)))];
                 match observation(label, sha256) {
                     Ok(observation) => spans.push(plain(counts(&observation))),
                     Err(reason) => spans.push(span(Style::Odd, format!(": {reason}"))),
@@ -85,9 +85,8 @@ impl<'a> Timeline<'a> {
                 self.line(event, spans);
             }
             Body::ProcessStarted { pid, command, .. } => {
-                let (words, left_out) = shortened(&command.join(" "), TEXT_CHARS_MAX);
-                let rest = left_out_words(left_out);
-                self.line(event, vec![plain(format!("  started as pid {pid}: {words}{rest}"))]);
+                let words = cut(&command.join(" "), TEXT_CHARS_MAX);
+                self.line(event, vec![plain(format!("  started as pid {pid}: {words}"))]);
             }
             Body::StreamEnded
             | Body::SendFailed { .. }
@@ -98,7 +97,7 @@ impl<'a> Timeline<'a> {
             | Body::TimedOut { .. }
             | Body::CaseEnded { .. } => {
                 let (style, text) = in_words(&event.body);
-                let text = shortened(&text, TEXT_CHARS_MAX * 2).0;
+                let text = cut(&text, TEXT_CHARS_MAX * 2);
                 self.line(event, vec![span(style, format!("  {text}"))]);
             }
         }
@@ -143,9 +142,9 @@ impl<'a> Timeline<'a> {
         }
         let used = self.lead(event).chars().count() + what.iter().map(Span::chars).sum::<usize>() + 2;
         let room = LINE_CHARS_MAX.saturating_sub(used).max(PAYLOAD_CHARS_MIN);
-        let (part, cut) = shortened(&gist.part, room);
+        let (part, cut_off) = shortened(&gist.part, room);
         what.push(span(Style::Dim, format!("  {part}")));
-        let left_out = cut + gist.rest_bytes;
+        let left_out = cut_off + gist.rest_bytes;
         if left_out > 0 {
             self.shortened += 1;
             what.push(span(Style::Dim, format!(" +{left_out} bytes")));
@@ -181,7 +180,7 @@ impl<'a> Timeline<'a> {
     fn lead(&self, event: &Event) -> String {
         let (ms, tenths) = (event.at / 1000, event.at % 1000 / 100);
         let name = event.process.as_deref().unwrap_or_default();
-        let name = shortened(name, *PROCESS_CHARS.end()).0;
+        let name = cut(name, TEXT_CHARS_MAX);
         format!(
             "{:>5} {:>9} ms  {name:<2$} ",
             event.seq,
@@ -276,7 +275,7 @@ fn counts(observation: &Observation) -> String {
     if let ReadFrom::Frozen { problem, .. } = &observation.read {
         parts.extend(problem.clone());
     }
-    shortened(&format!("{from}: {}", parts.join("; ")), TEXT_CHARS_MAX * 2).0
+    cut(&format!("{from}: {}", parts.join("; ")), TEXT_CHARS_MAX * 2)
 }
 
 fn count(reading: &Reading) -> String {
@@ -290,12 +289,4 @@ fn count(reading: &Reading) -> String {
 
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
-}
-
-fn left_out_words(bytes: u64) -> String {
-    if bytes == 0 {
-        String::new()
-    } else {
-        format!(" +{bytes} bytes (in the record)")
-    }
 }

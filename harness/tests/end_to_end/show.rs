@@ -207,10 +207,7 @@ fn what_a_server_wrote_is_shown_escaped_and_is_never_a_line_of_its_own() {
         shown.exits(0);
         is_tame(&shown);
     }
-    line(
-        &show(&done, &["latest", "lost-reply"]),
-        "NOT JSON:  plain-server: ready",
-    );
+    line(&show(&done, &["latest", "lost-reply"]), "NOT JSON  plain-server: ready");
     line(&show(&done, &["latest", "lost-reply"]), "an empty line");
 }
 

@@ -204,7 +204,8 @@ impl Shown<'_> {
             String::new()
         };
         printer.blank();
-        let text = format!("left out: `_meta`, `jsonrpc`{cut}. In full: {again} --frame SEQ, or --pretty");
+        let text =
+            format!("left out: `_meta`, `jsonrpc`{cut}. In full: {again} --frame SEQ, or --pretty, or --format jsonl");
         printer.line(&[span(Style::Dim, text)]);
         let logged = if self.arguments.stderr { 0 } else { self.logged_bytes() };
         if logged > 0 {
