@@ -37,7 +37,12 @@ pub(super) fn gist(message: &Message) -> Gist {
             rest_bytes: length.saturating_sub(kept),
         };
     }
-    let Some(payload) = &message.payload else {
+    // A frame `null` is recorded as such, and reads as a payload that is not there.
+    let payload = message
+        .payload
+        .as_ref()
+        .or(message.bytes.is_none().then_some(&Value::Null));
+    let Some(payload) = payload else {
         let (text, length) = text_of(message);
         let what = if length == 0 { "an empty line" } else { "NOT JSON" };
         return Gist {
@@ -212,6 +217,11 @@ mod tests {
         (gist.what, gist.part, gist.rest_bytes)
     }
 
+    fn read_again(message: &Message) -> Message {
+        let text = serde_json::to_string(message).expect("JSON");
+        serde_json::from_str(&text).expect("a written frame can be read")
+    }
+
     #[test]
     fn every_kind_of_frame_is_named() {
         let call = json!({"name": "write", "arguments": {"a": 1}, "_meta": {"long": "…"}});
@@ -292,6 +302,10 @@ mod tests {
         assert_eq!(
             gist(&Message::whole(Direction::ServerToClient, b"")).what,
             "an empty line"
+        );
+        assert_eq!(
+            gist(&read_again(&Message::whole(Direction::ServerToClient, b"null"))).part,
+            "null"
         );
         let big = Message::oversize(Direction::ServerToClient, b"xx", 50, "0f".to_owned());
         assert_eq!(gist(&big).what, "too long to be kept: 50 bytes, SHA-256 0f; it begins");

@@ -188,7 +188,7 @@ pub fn show_case_heading(printer: &mut Printer, case: &CaseGlance) {
     }
     if record.troubles.len() > TROUBLES_SHOWN_MAX {
         let more = record.troubles.len() - TROUBLES_SHOWN_MAX;
-        below(printer, &format!("and {more} damages more, shown with the events"));
+        below(printer, &format!("and {more} more, shown with the events"));
     }
 }
 
