@@ -170,7 +170,8 @@ impl Catalogue {
     }
 }
 
-fn is_name_of(word: &str, case: &Case) -> bool {
+/// Whether `word` is the id, `family/id` or the number of a case.
+pub(crate) fn is_name_of(word: &str, case: &Case) -> bool {
     let number = |number: u32| word == number.to_string() || word == format!("{number:02}");
     let path = word.split_once('/');
     word == case.id || case.number.is_some_and(number) || path == Some((case.family.as_str(), case.id.as_str()))

@@ -10,6 +10,7 @@ mod definition;
 mod resolve;
 mod written;
 
+pub(crate) use catalogue::is_name_of;
 pub use catalogue::{Catalogue, FROZEN, Selection, SelectionError};
 pub use definition::{
     Basis, Bounds, Case, Check, CheckSource, Doubled, Fault, From, Promise, Round, Step, Surface, Then, Until, When,

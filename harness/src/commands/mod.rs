@@ -6,14 +6,17 @@ mod completions;
 mod explain;
 mod list;
 mod run;
+mod show;
 mod verify;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::drive::guard::{self, Role};
+use crate::record::{Evidence, find_run};
 use crate::report::Printer;
 
 /// What a command came to. Where several apply, the first in this order wins: usage, failed, inconclusive, success.
@@ -86,6 +89,7 @@ enum Command {
     Run(run::RunArguments),
     List(list::ListArguments),
     Explain(explain::ExplainArguments),
+    Show(show::ShowArguments),
     Verify(verify::VerifyArguments),
     Completions(completions::CompletionsArguments),
     /// The guarded MCP server that this binary carries
@@ -111,6 +115,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)).into(),
         Command::List(arguments) => list::list(&arguments, &mut printer).into(),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer).into(),
+        Command::Show(arguments) => show::show(&arguments, &mut printer).into(),
         Command::Verify(arguments) => verify::verify(&arguments, &mut printer).into(),
         Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer).into(),
         #[cfg(feature = "reference-server")]
@@ -147,4 +152,12 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
             ExitStatus::Inconclusive
         }
     }
+}
+
+/// The run that a user's word names; where it names none, that is said.
+fn named_run(word: &Path, printer: &mut Printer) -> Result<Evidence, ExitStatus> {
+    find_run(Path::new("."), word).map_err(|error| {
+        printer.error(&error.to_string());
+        ExitStatus::Usage
+    })
 }

@@ -1,4 +1,4 @@
-//! `harness verify EVIDENCE`: the digests of every file, the counts of the frozen stores, then every verdict judged again.
+//! `harness verify RUN`: the digests of every file, the counts of the frozen stores, then every verdict judged again.
 //! No server runs.
 
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Format};
-use crate::record::{Evidence, EvidenceError};
+use super::{ExitStatus, Format, named_run};
+use crate::record::EvidenceError;
 use crate::report::{Printer, Style, plain, span};
 use crate::verify::{Verified, verify as verify_evidence};
 
 /// Check evidence: digests first, then every verdict judged again from its record
 #[derive(Debug, Args)]
 pub(super) struct VerifyArguments {
-    /// The folder of a run
-    evidence: PathBuf,
+    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
+    run: PathBuf,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -31,8 +31,11 @@ struct VerifyReport<'a> {
 
 /// Verifies one folder of evidence.
 pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> ExitStatus {
-    let verified = Evidence::open(&arguments.evidence).and_then(|evidence| verify_evidence(&evidence));
-    let verified = match verified {
+    let evidence = match named_run(&arguments.run, printer) {
+        Ok(evidence) => evidence,
+        Err(status) => return status,
+    };
+    let verified = match verify_evidence(&evidence) {
         Ok(verified) => verified,
         Err(error) => {
             printer.error(&error.to_string());
@@ -46,7 +49,7 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
     };
     let status = status(&verified);
     let report = VerifyReport {
-        evidence: arguments.evidence.display().to_string(),
+        evidence: evidence.root().display().to_string(),
         verified: &verified,
         exit: status.code(),
     };

@@ -30,10 +30,10 @@ pub const RUN_FILE: &str = "run.json";
 pub const SUMS_FILE: &str = "SHA256SUMS";
 
 /// The folder under which runs go that were given no folder of their own.
-const RUNS_FOLDER: &str = "evidence/runs";
+pub(super) const RUNS_FOLDER: &str = "evidence/runs";
 
 /// The link to the newest run.
-const LATEST: &str = "latest";
+pub(super) const LATEST: &str = "latest";
 
 /// `SHA256SUMS` is never larger than this, in bytes.
 const SUMS_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -62,7 +62,7 @@ pub enum EvidenceError {
         source: std::io::Error,
     },
     /// It has no `run.json`.
-    #[error("{path} is not evidence: it has no {RUN_FILE}; name the folder that `harness run` printed")]
+    #[error("{path} is not evidence: it has no {RUN_FILE}; name the folder that `harness run` printed, or `latest`")]
     NotEvidence {
         /// The folder.
         path: PathBuf,

@@ -7,21 +7,27 @@
 //! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run.
 //! - [`inventory`]: its files, compared with `SHA256SUMS`.
+//! - [`reader`]: the folder read with suspicion, as far as it can be read.
+//! - [`runs`]: how a word names a run.
 
 mod event;
 mod evidence;
 mod inventory;
 mod observation;
+mod reader;
 mod recorder;
 mod run;
+mod runs;
 mod verdict;
 
 pub use event::{Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX, Transport};
 pub use evidence::{CaseFolder, Evidence, EvidenceError, RUN_FILE, SUMS_FILE};
 pub use inventory::{Finding, Inventory};
 pub use observation::{Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome};
+pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};
 pub use run::{
     ArtifactDigest, CaseSummary, HarnessSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary,
 };
+pub use runs::{RunNameError, find_run};
 pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};

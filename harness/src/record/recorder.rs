@@ -14,7 +14,7 @@ use crate::plain_file;
 use crate::plan::Plan;
 
 /// A record larger than this (bytes) is not read: it is not one that this harness wrote.
-const RECORD_BYTES_MAX: u64 = 512 * 1024 * 1024;
+pub(super) const RECORD_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// Why a record could not be written or read.
 #[derive(Debug, thiserror::Error)]

@@ -115,6 +115,13 @@ pub struct TargetSummary {
     pub artifacts: Vec<ArtifactDigest>,
 }
 
+impl TargetSummary {
+    /// One line: name, source, contract; the words of the run itself.
+    pub fn title(&self) -> String {
+        self.source.title(&self.name, self.contract.preset.name())
+    }
+}
+
 /// The digest of one file or folder that was launched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

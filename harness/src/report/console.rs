@@ -304,7 +304,7 @@ fn totals(report: &RunReport) -> Vec<Span> {
     spans
 }
 
-fn word(verdict: Verdict) -> (&'static str, Style) {
+pub(super) fn word(verdict: Verdict) -> (&'static str, Style) {
     match verdict {
         Verdict::Pass => ("PASS", Style::Good),
         Verdict::Fail => ("FAIL", Style::Bad),
@@ -314,6 +314,6 @@ fn word(verdict: Verdict) -> (&'static str, Style) {
     }
 }
 
-fn millis(micros: u64) -> u64 {
+pub(super) fn millis(micros: u64) -> u64 {
     micros.div_ceil(1000)
 }

@@ -4,12 +4,20 @@
 //! - [`result`]: what a run came to, as a value; also the JSON report.
 //! - [`console`]: the same for people.
 //! - [`summary`]: one case in a few lines.
+//! - [`timeline`]: a record for people, event by event.
+//! - [`frame`]: one frame in a few words.
+//! - [`overview`]: a run of the past for people.
 
 mod console;
+mod frame;
+mod overview;
 mod printer;
 mod result;
 mod summary;
+mod timeline;
 
 pub use console::{show_case, show_end, show_server, show_target};
+pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
 pub use result::{CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport};
+pub use timeline::{Timeline, TimelineOptions};

@@ -35,6 +35,13 @@ pub struct Span {
     text: String,
 }
 
+impl Span {
+    /// How many characters it has before it is escaped.
+    pub(super) fn chars(&self) -> usize {
+        self.text.chars().count()
+    }
+}
+
 /// A styled piece of text.
 pub fn span(style: Style, text: impl Into<String>) -> Span {
     Span {
@@ -127,6 +134,15 @@ impl Printer {
     pub fn json_line(&mut self, value: &impl Serialize) {
         let text = serde_json::to_string(value).expect("reports have string keys only");
         put(&mut self.out, &format!("{}\n", escape_json(&text)));
+    }
+
+    /// Prints a value as JSON on several lines of standard output, each of them after `indent`.
+    pub fn json_block(&mut self, indent: &str, value: &impl Serialize) {
+        let text = serde_json::to_string_pretty(value).expect("what was read as JSON is JSON");
+        // Line ends stand between values only: inside strings JSON itself escapes them.
+        for line in escape_json(&text).split('\n') {
+            put(&mut self.out, &format!("{indent}{line}\n"));
+        }
     }
 
     /// Shows what is being done, on a terminal; the next line replaces it.

@@ -54,6 +54,18 @@ pub enum TargetSource {
     Command,
 }
 
+impl TargetSource {
+    /// One line about a target that came from here.
+    pub(crate) fn title(&self, name: &str, contract: &str) -> String {
+        let source = match self {
+            Self::BuiltIn => "built in".to_owned(),
+            Self::Profile(path) => path.display().to_string(),
+            Self::Command => "command line".to_owned(),
+        };
+        format!("{name} ({source}, contract {contract})")
+    }
+}
+
 /// How a server is started. Strings are templates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
@@ -195,11 +207,6 @@ impl Target {
 
     /// One line for people: name, source, contract.
     pub fn title(&self) -> String {
-        let source = match &self.source {
-            TargetSource::BuiltIn => "built in".to_owned(),
-            TargetSource::Profile(path) => path.display().to_string(),
-            TargetSource::Command => "command line".to_owned(),
-        };
-        format!("{} ({source}, contract {})", self.name, self.contract.preset.name())
+        self.source.title(&self.name, self.contract.preset.name())
     }
 }

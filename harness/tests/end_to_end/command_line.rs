@@ -10,7 +10,7 @@ use crate::support::redact::NOISE;
 use crate::support::run::{Done, Harness};
 
 #[track_caller]
-fn prints(name: &str, done: &Done) {
+pub(super) fn prints(name: &str, done: &Done) {
     let text = format!(
         "exit code: {}\n----- standard output -----\n{}----- standard error -----\n{}",
         done.code, done.stdout, done.stderr
@@ -29,6 +29,7 @@ fn call(words: &[&str]) -> Done {
 fn help() {
     prints("help", &call(&["--help"]));
     prints("help-run", &call(&["run", "--help"]));
+    prints("help-show", &call(&["show", "--help"]));
     prints("help-verify", &call(&["verify", "--help"]));
     prints("version", &call(&["--version"]));
 }
@@ -95,6 +96,7 @@ fn usage_errors() {
     prints("usage-unknown-flag", &call(&["run", "--sed", "1"]));
     prints("usage-unknown-defect", &Harness::new().defect("no-leger").run_human());
     prints("usage-no-profile", &call(&["run", "--target", "nowhere.toml"]));
+    prints("usage-no-run", &call(&["show", "latest"]));
     prints("usage-no-evidence", &call(&["verify", "nowhere"]));
 }
 

@@ -5,7 +5,7 @@ use crate::support::run::{Done, Harness};
 
 /// Neither control characters nor invisible ones that turn text around, and no line that begins as a forged one would.
 #[track_caller]
-fn is_tame(done: &Done) {
+pub(super) fn is_tame(done: &Done) {
     for (name, text) in [("standard output", &done.stdout), ("standard error", &done.stderr)] {
         let wild = text
             .chars()

@@ -16,7 +16,7 @@ use crate::support::{await_marked, new_mark};
 const PROCESSES: usize = 4;
 
 /// A run that hangs in `identical-retry`, after its control has passed.
-fn hanging() -> Running {
+pub(super) fn hanging() -> Running {
     let mark = new_mark();
     let profile = Profile::plain()
         .misbehave_in("identical-retry", "never-answer-writes,fork-child")

@@ -12,6 +12,7 @@
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
+//! | `show.rs` | what happened in a run, from whatever is left of its evidence |
 //! | `command_line.rs` | what the commands print, as snapshots |
 
 #![allow(
@@ -30,6 +31,7 @@ mod hostile;
 mod kills;
 mod reference;
 mod refusals;
+mod show;
 mod targets;
 mod verify;
 mod wire;

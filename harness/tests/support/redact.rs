@@ -2,7 +2,7 @@
 //! replaced where it is known.)
 
 /// Pattern and replacement, in order.
-pub(crate) const NOISE: [(&str, &str); 11] = [
+pub(crate) const NOISE: [(&str, &str); 18] = [
     (r"/[^\s:`']*/examples/plain-server", "[PLAIN-SERVER]"),
     (r"/harness-\w{6}/", "/[SCRATCH]/"),
     (r"\d{8}T\d{6}Z-[0-9a-f]{12}", "[RUN]"),
@@ -13,6 +13,13 @@ pub(crate) const NOISE: [(&str, &str); 11] = [
     (r"\b[0-9a-f]{64}\b", "[SHA-256]"),
     (r"\b(op|mk|alpha|beta)-[0-9a-f]{12}", "$1-[HEX]"),
     (r#""receipt":"[0-9a-f]{16}""#, r#""receipt":"[HEX]""#),
+    (r"\b(op|mk|alpha|beta)-[0-9a-f]{1,11}…", "$1-[HEX]…"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "[DATE]"),
+    (r"(?m)^( +\d+) +\d+\.\d ms", "$1 [TIME] ms"),
+    (r"events in \d+ ms", "events in [TIME] ms"),
+    (r"started as pid \d+: .*", "started as pid [PID]: [COMMAND]"),
+    (r"judge (\d+), on .*", "judge $1, on [HOST]"),
+    (r"(?m)^seed      \d+$", "seed      [SEED]"),
     (r"--seed \d+", "--seed [SEED]"),
     (r"(?m)  \d+ ms$", "  [TIME] ms"),
     (r"(reference-server|plain-server|harness) \d+\.\d+\.\d+", "$1 [VERSION]"),

@@ -1,0 +1,163 @@
+//! What a folder of evidence holds, as values: read once, with suspicion, and as far as it can be read.
+
+use crate::case::{self, Case, is_name_of};
+use crate::document::{DOCUMENT_BYTES_MAX, nearest};
+use crate::record::{
+    Body, CaseSummary, CaseVerdict, Evidence, Line, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run, SUMS_FILE,
+};
+use crate::report::{CaseGlance, Glance, RunGlance};
+
+/// The largest `run.json`, `verdict.json` or observation that is read (bytes).
+pub(super) const JSON_BYTES_MAX: u64 = 64 * DOCUMENT_BYTES_MAX;
+
+/// The version of the JSON documents that `harness show` prints.
+pub(super) const SHOW_FORMAT: u32 = 1;
+
+/// How many damages of one record are kept.
+const TROUBLES_MAX: usize = 20;
+
+/// The word for the handshake, where a case could stand.
+pub(super) const PROBE: &str = "probe";
+
+/// `run.json`, or why it cannot be read.
+pub(super) fn run(reader: &Reader) -> Result<Box<Run>, String> {
+    let run: Run = reader
+        .json(RUN_FILE, JSON_BYTES_MAX)
+        .map_err(|error| error.to_string())?;
+    if run.format != RUN_FORMAT {
+        return Err(format!(
+            "format {} is not one this harness reads (it reads {RUN_FORMAT})",
+            run.format
+        ));
+    }
+    Ok(Box::new(run))
+}
+
+/// A whole run.
+pub(super) fn glance(evidence: &Evidence, reader: &Reader) -> RunGlance {
+    let (run, problem) = match run(reader) {
+        Ok(run) => (Some(run), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let cases = ids(reader, run.as_deref());
+    RunGlance {
+        format: SHOW_FORMAT,
+        evidence: evidence.root().display().to_string(),
+        sealed: reader.head(SUMS_FILE, 0).is_ok(),
+        probe: record(reader, PROBE).ok(),
+        cases: cases.iter().map(|id| case_glance(reader, run.as_deref(), id)).collect(),
+        run,
+        problem,
+    }
+}
+
+/// The case that a word names, none where it names the handshake, or what is wrong with the word.
+pub(super) fn part(reader: &Reader, run: Option<&Run>, word: &str) -> Result<Option<CaseGlance>, String> {
+    if word == PROBE {
+        return Ok(None);
+    }
+    let ids = ids(reader, run);
+    let names_it = |id: &&String| *id == word || definition(reader, id).is_some_and(|case| is_name_of(word, &case));
+    if let Some(id) = ids.iter().find(names_it) {
+        return Ok(Some(case_glance(reader, run, id)));
+    }
+    let known: Vec<&str> = ids.iter().map(String::as_str).chain([PROBE]).collect();
+    let near = nearest(word, known.iter().copied());
+    let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    Err(format!(
+        "this run has no case `{word}`{near} (it has {})",
+        known.join(", ")
+    ))
+}
+
+/// The cases that were run or begun: in the order of the run, then what lies there beside.
+fn ids(reader: &Reader, run: Option<&Run>) -> Vec<String> {
+    let mut ids: Vec<String> = run.map_or(Vec::new(), |run| run.executed.clone());
+    for name in reader.names("cases") {
+        if !ids.contains(&name) {
+            ids.push(name);
+        }
+    }
+    ids
+}
+
+fn case_glance(reader: &Reader, run: Option<&Run>, id: &str) -> CaseGlance {
+    let case = definition(reader, id);
+    let (record, problem) = match record(reader, &folder(id)) {
+        Ok(record) => (Some(record), None),
+        Err(ReaderError::Absent) => (None, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let verdict = match run.and_then(|run| run.verdicts.get(id)) {
+        Some(summary) => Some(summary.clone()),
+        None => judged(reader, id, record.as_ref()),
+    };
+    CaseGlance {
+        case: id.to_owned(),
+        family: case.as_ref().map(|case| case.family.clone()),
+        number: case.as_ref().and_then(|case| case.number),
+        title: case.map(|case| case.title),
+        verdict,
+        record,
+        problem,
+    }
+}
+
+/// What `verdict.json` says, where `run.json` says nothing: the run was killed between the two, or lost one.
+fn judged(reader: &Reader, id: &str, record: Option<&Glance>) -> Option<CaseSummary> {
+    let path = format!("{}/verdict.json", folder(id));
+    let verdict: CaseVerdict = reader.json(&path, JSON_BYTES_MAX).ok()?;
+    Some(CaseSummary {
+        verdict: verdict.verdict,
+        reason: verdict.reason,
+        micros: record.map_or(0, |record| record.micros),
+    })
+}
+
+fn definition(reader: &Reader, id: &str) -> Option<Case> {
+    let bytes = reader
+        .bytes(&format!("{}/case.toml", folder(id)), DOCUMENT_BYTES_MAX)
+        .ok()?;
+    case::parse("case.toml", &String::from_utf8(bytes).ok()?).ok()
+}
+
+/// The folder of a case inside the evidence.
+pub(super) fn folder(id: &str) -> String {
+    format!("cases/{id}")
+}
+
+fn record(reader: &Reader, folder: &str) -> Result<Glance, ReaderError> {
+    let mut glance = Glance::default();
+    for line in reader.lines(folder)? {
+        let event = match line {
+            Line::Event { event, .. } => event,
+            Line::Trouble { line, reason } => {
+                if glance.troubles.len() < TROUBLES_MAX {
+                    glance.troubles.push(format!("line {line}: {reason}"));
+                }
+                continue;
+            }
+        };
+        glance.events += 1;
+        glance.micros = glance.micros.max(event.at);
+        match event.body {
+            Body::Message(message) => {
+                glance.frames += 1;
+                glance.withheld += usize::from(message.withheld);
+            }
+            Body::StepStarted { does, .. } => glance.last_step = Some(does),
+            Body::CaseEnded { .. } => glance.ended = true,
+            Body::CasePlanned { .. }
+            | Body::ProcessStarted { .. }
+            | Body::StreamEnded
+            | Body::SendFailed { .. }
+            | Body::Signalled { .. }
+            | Body::ProcessEnded { .. }
+            | Body::EffectVisible { .. }
+            | Body::FaultMissed { .. }
+            | Body::TimedOut { .. }
+            | Body::Observed { .. } => {}
+        }
+    }
+    Ok(glance)
+}
