@@ -228,7 +228,11 @@ fn show_next(printer: &mut Printer, case: &Case, report: &CaseReport) {
     let mut line = |label: &str, text: &str| {
         printer.line(&[span(Style::Dim, format!("{INDENT}{label:<14}")), plain(text)]);
     };
-    line("frames in", &report.record);
+    let run = report.record.strip_suffix(&format!("/cases/{}/record.jsonl", case.id));
+    line(
+        "frames",
+        &format!("harness show {} {}", run.unwrap_or("latest"), case.id),
+    );
     line("repeat", &report.repeat);
     line("explain", &format!("harness explain {}", case.id));
 }
