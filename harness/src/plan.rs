@@ -90,6 +90,12 @@ pub struct Call {
     pub arguments: Map<String, Value>,
     /// Answers to input requests, by key.
     pub responses: Map<String, Value>,
+    /// Members of `_meta` beside those of the protocol: the identity, where it travels there.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+    /// Members of `params` beside the arguments: the identity, where it travels there.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub params: Map<String, Value>,
 }
 
 /// A status call and how its answer is read.
@@ -184,6 +190,14 @@ fn operation(
             tool: write.tool.clone(),
             arguments,
             responses: values.fill_map(&write.responses)?,
+            meta: match &target.identity {
+                Identity::Meta(key) => Map::from_iter([(key.clone(), identity.clone().into())]),
+                Identity::Argument(_) | Identity::Params(_) | Identity::Natural(_) | Identity::None => Map::new(),
+            },
+            params: match &target.identity {
+                Identity::Params(key) => Map::from_iter([(key.clone(), identity.clone().into())]),
+                Identity::Argument(_) | Identity::Meta(_) | Identity::Natural(_) | Identity::None => Map::new(),
+            },
         }))
     };
     let changed = if target.has(Surface::WriteChange) {

@@ -13,6 +13,9 @@ pub(crate) const INVALID_PARAMS: i64 = -32602;
 
 const REVISION_MODERN: &str = "2026-07-28";
 const REVISION_LEGACY: &str = "2025-11-25";
+/// The key of an order in `_meta`.
+const META_KEY: &str = "example.com/key";
+
 const REVISION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -58,7 +61,7 @@ impl Request {
                 qty: arguments["qty"]
                     .as_i64()
                     .ok_or("`qty` is missing, or no whole number")?,
-                key: text("key"),
+                key: text("key").or_else(|| self.key_beside_the_arguments()),
             })),
             Some("get_order_status") => Ok(Call::GetOrderStatus {
                 key: text("key").ok_or("`key` is missing, or no text")?,
@@ -66,6 +69,13 @@ impl Request {
             Some(other) => Err(format!("unknown tool {other}")),
             None => Err("`name` is missing".to_owned()),
         }
+    }
+
+    /// Some servers take the key in `_meta`, or beside the arguments, so that no model has to make one up.
+    fn key_beside_the_arguments(&self) -> Option<String> {
+        let in_meta = self.params["_meta"].get(META_KEY);
+        let found = in_meta.or_else(|| self.params.get("idempotencyKey"))?;
+        found.as_str().map(str::to_owned)
     }
 
     /// Whether it is a call of the tool that writes.

@@ -192,7 +192,10 @@ impl Driver<'_> {
         let first = match (write.from, self.last_requests.get(&write.operation)) {
             (From::Repeat, Some(last)) => again(last, id, write.changed.then_some(call)),
             (From::Repeat, None) => return Ok(Err("there is no earlier request to repeat".to_owned())),
-            (From::Start, _) => protocol::call_tool(era, id, &call.tool, &call.arguments),
+            (From::Start, _) => {
+                let request = protocol::call_tool(era, id, &call.tool, &call.arguments);
+                protocol::with_members(request, &call.meta, &call.params)
+            }
         };
         self.rounds(write, call, first).await
     }

@@ -16,6 +16,7 @@ pub(crate) use reply::without_replayed;
 pub use reply::{Reply, ReplyKind};
 pub use request::{
     answer_server_request, call_tool, check_outgoing, continue_call, discover, initialize, initialized, list_tools,
+    with_members,
 };
 
 /// The newest revision that this harness knows.

@@ -66,6 +66,17 @@ pub fn call_tool(era: Era, id: u64, tool: &str, arguments: &Map<String, Value>) 
     request(era, id, "tools/call", params)
 }
 
+/// The same request with more members in `params`, and in its `_meta`.
+pub fn with_members(mut request: Value, meta: &Map<String, Value>, params: &Map<String, Value>) -> Value {
+    for (key, value) in params {
+        request["params"][key] = value.clone();
+    }
+    for (key, value) in meta {
+        request["params"]["_meta"][key] = value.clone();
+    }
+    request
+}
+
 /// The continuation of a call: the same call with the answers and the state that came with the questions.
 pub fn continue_call(call: &Value, id: u64, responses: &Map<String, Value>, state: Option<&Value>) -> Value {
     let mut again = call.clone();
@@ -164,6 +175,17 @@ mod tests {
             .expect("an object")
             .shift_remove("inputResponses");
         assert_eq!(continuation, call);
+    }
+
+    #[test]
+    fn members_are_added_beside_those_of_the_protocol() {
+        let member = Map::from_iter([("key".to_owned(), json!("op-1"))]);
+        for era in [Era::Modern, Era::Legacy] {
+            let request = with_members(call_tool(era, 3, "write", &Map::new()), &member, &member);
+            assert_eq!(check_outgoing(era, &request), Ok(()));
+            assert_eq!(request["params"]["_meta"]["key"], "op-1");
+            assert_eq!(request["params"]["key"], "op-1");
+        }
     }
 
     #[test]

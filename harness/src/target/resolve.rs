@@ -14,6 +14,9 @@ use super::written::{
 };
 use crate::document::{self, DocumentError};
 
+/// Members of `params` that a `tools/call` has already.
+const RESERVED_PARAMS: [&str; 5] = ["name", "arguments", "_meta", "inputResponses", "requestState"];
+
 /// What a write can be filled in with.
 const WRITE_PLACEHOLDERS: [&str; 6] = ["operation", "marker", "input", "mode", "principal", "run"];
 
@@ -216,7 +219,7 @@ fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, St
         Identity::Argument(_) if !carries("operation") => {
             return Err("[identity] names an argument, but [write] carries no {operation}".to_owned());
         }
-        Identity::Argument(_) | Identity::Natural(_) | Identity::None => {}
+        Identity::Argument(_) | Identity::Meta(_) | Identity::Params(_) | Identity::Natural(_) | Identity::None => {}
     }
     for (key, changed) in &written.change {
         match written.arguments.get(key) {
@@ -247,9 +250,14 @@ fn resolve_identity(at: Option<&str>) -> Result<Identity, String> {
     match (at.split_once('.'), at.split_once(':')) {
         _ if at == "none" => Ok(Identity::None),
         (Some(("arguments", argument)), _) if !argument.is_empty() => Ok(Identity::Argument(argument.to_owned())),
+        (Some(("meta", key)), _) if !key.is_empty() => Ok(Identity::Meta(key.to_owned())),
+        (Some(("params", key)), _) if RESERVED_PARAMS.contains(&key) => Err(format!(
+            "identity.at = \"{at}\": `{key}` has a meaning of its own in params; take another name"
+        )),
+        (Some(("params", key)), _) if !key.is_empty() => Ok(Identity::Params(key.to_owned())),
         (_, Some(("natural", at))) => Ok(Identity::Natural(pointer("identity.at", at)?)),
         _ => Err(format!(
-            "identity.at = \"{at}\": this version knows `arguments.NAME`, `natural:/JSON/POINTER` and `none`"
+            "identity.at = \"{at}\": it must be `arguments.NAME`, `meta.KEY`, `params.KEY`, `natural:/JSON/POINTER` or `none`"
         )),
     }
 }
@@ -377,6 +385,24 @@ mod tests {
             let error = refused(from, to);
             assert!(error.contains(message), "{error}");
             assert!(error.starts_with("target.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_identity_travels_in_an_argument_in_meta_or_beside_the_arguments() {
+        let table = [
+            ("meta.com.example/key", Identity::Meta("com.example/key".to_owned())),
+            ("params.idempotencyKey", Identity::Params("idempotencyKey".to_owned())),
+            ("natural:/title", Identity::Natural("/title".to_owned())),
+            ("none", Identity::None),
+        ];
+        for (at, identity) in table {
+            let text = PROFILE.replacen("arguments.operation_id", at, 1);
+            assert_eq!(parse_text(&text).expect(at).identity, identity);
+        }
+        for at in ["params.name", "meta.", "header.x", "key"] {
+            let error = refused("arguments.operation_id", at);
+            assert!(error.contains("identity.at"), "{error}");
         }
     }
 

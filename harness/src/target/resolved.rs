@@ -130,6 +130,10 @@ pub struct Write {
 pub enum Identity {
     /// In this argument.
     Argument(String),
+    /// In this key of the request's `_meta`.
+    Meta(String),
+    /// In this member of `params`, beside the arguments.
+    Params(String),
     /// The server's own natural key, at this JSON pointer of the arguments.
     Natural(String),
     /// Nowhere.
@@ -187,7 +191,10 @@ impl Target {
                 .write
                 .as_ref()
                 .is_some_and(|write| write.takes_input || !write.change.is_empty()),
-            Surface::Identity => matches!(self.identity, Identity::Argument(_)),
+            Surface::Identity => match self.identity {
+                Identity::Argument(_) | Identity::Meta(_) | Identity::Params(_) => true,
+                Identity::Natural(_) | Identity::None => false,
+            },
             Surface::ReadEffects => self.read_effects.is_some() && self.store.is_some(),
             Surface::ReadLedger => self.read_ledger.is_some() && self.store.is_some(),
             Surface::Status => self.status.is_some(),

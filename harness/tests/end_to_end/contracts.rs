@@ -279,3 +279,28 @@ fn every_way_of_keeping_a_journal_is_read() {
         Harness::new().target(&profile).run().exits(0);
     }
 }
+
+/// The identity is sent where the server wants it, and the same in every retry.
+#[test]
+fn an_identity_travels_in_meta_or_beside_the_arguments() {
+    for at in ["meta.example.com/key", "params.idempotencyKey"] {
+        let write = "tool = \"create_order\"\narguments = { note = \"{marker}\", qty = 1 }\nchange = { qty = 2 }";
+        let profile = Profile::plain()
+            .part("write", write)
+            .part("identity", &format!("at = \"{at}\""));
+        let run = Harness::new().target(&profile).run();
+        run.exits(0);
+        for case in ["lost-reply", "identical-retry", "changed-input", "fresh-identity"] {
+            assert_eq!(run.verdict(case), "pass", "{at}: {case}");
+        }
+        let sent = run.record("identical-retry");
+        let calls = sent.iter().filter(|event| event["payload"]["method"] == "tools/call");
+        let identity = &run.case("identical-retry")["operations"]["A"]["operation_id"];
+        assert!(
+            calls.clone().count() == 2
+                && calls
+                    .clone()
+                    .all(|call| call.to_string().contains(&identity.to_string()))
+        );
+    }
+}
