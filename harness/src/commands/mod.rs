@@ -7,6 +7,7 @@ mod explain;
 mod list;
 mod run;
 mod show;
+mod target_arguments;
 mod verify;
 
 use std::ffi::OsString;

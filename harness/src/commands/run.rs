@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format};
 use crate::case::Catalogue;
 use crate::conduct::{ConductError, Progress, Request, conduct};
@@ -15,7 +16,7 @@ use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{Printer, RunReport, show_case, show_end, show_server, show_target};
-use crate::target::{Target, TargetSource, TargetWords, locate};
+use crate::target::{Target, TargetSource};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
 #[derive(Debug, Args)]
@@ -24,12 +25,8 @@ use crate::target::{Target, TargetSource, TargetWords, locate};
                         reference server. The target is named in the first and in the last line."
 )]
 pub(super) struct RunArguments {
-    /// Profile of the server under test
-    #[arg(long, value_name = "FILE")]
-    target: Option<PathBuf>,
-    /// Command of the server under test, as one shell-like word
-    #[arg(long, value_name = "CMD", conflicts_with_all = ["target", "command"])]
-    stdio: Option<String>,
+    #[command(flatten)]
+    target: TargetArguments,
     /// Case, family, number, or pattern (`retry/*`) to run; all when absent. May be repeated
     #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
     cases: Vec<String>,
@@ -55,7 +52,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
     /// Command of the server under test
-    #[arg(last = true, conflicts_with = "target")]
+    #[arg(last = true, conflicts_with_all = ["target", "stdio"])]
     command: Vec<String>,
 }
 
@@ -177,16 +174,7 @@ fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> ExitStatus {
 
 fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, String> {
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
-    let command = match &arguments.stdio {
-        Some(line) => split_words(line)?,
-        None => arguments.command.clone(),
-    };
-    let words = TargetWords {
-        profile: arguments.target.clone(),
-        command,
-        has_built_in: cfg!(feature = "reference-server"),
-    };
-    let target = locate(&words, &folder).map_err(|error| error.to_string())?;
+    let target = arguments.target.resolve(&arguments.command, &folder)?;
     check_defect(arguments.defect.as_deref(), &target)?;
     let selection = Catalogue::embedded().select(&arguments.cases, &arguments.skip);
     let selection = selection.map_err(|error| error.to_string())?;
@@ -249,42 +237,9 @@ fn built_in_defects() -> Vec<&'static str> {
     Vec::new()
 }
 
-/// Splits a command line at spaces; single and double quotes keep a word together. No shell is involved.
-fn split_words(line: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    for c in line.chars() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => word.get_or_insert_default().push(c),
-            None if c == '"' || c == '\'' => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            None if c.is_whitespace() => words.extend(word.take()),
-            None => word.get_or_insert_default().push(c),
-        }
-    }
-    if quote.is_some() {
-        return Err(format!("--stdio {line:?}: a quote is not closed"));
-    }
-    words.extend(word);
-    if words.is_empty() {
-        return Err("--stdio is empty: name the command that serves".to_owned());
-    }
-    Ok(words)
-}
-
 /// The words that repeat this run, to stand after those that name its case.
 fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
-    let mut words = Vec::new();
-    if let Some(target) = &arguments.target {
-        words.push(format!("--target {}", quoted(&target.display().to_string())));
-    }
-    if let Some(line) = &arguments.stdio {
-        words.push(format!("--stdio {}", quoted(line)));
-    }
+    let mut words = arguments.target.repeat_words();
     if let Some(defect) = &arguments.defect {
         words.push(format!("--defect {}", quoted(defect)));
     }
@@ -297,37 +252,4 @@ fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
         words.extend(arguments.command.iter().map(|word| quoted(word)));
     }
     words.join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_line_is_split_without_a_shell() {
-        let words = |line| split_words(line).expect("words");
-        assert_eq!(
-            words("npx -y 'my server' --x=\"a b\""),
-            ["npx", "-y", "my server", "--x=a b"]
-        );
-        assert_eq!(words("a '' b"), ["a", "", "b"]);
-        assert!(split_words("a 'b").is_err());
-        assert!(split_words("  ").is_err());
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell_where_they_need_it() {
-        assert_eq!(quoted("targets/a.toml"), "targets/a.toml");
-        assert_eq!(quoted("my target"), "'my target'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 }

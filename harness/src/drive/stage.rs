@@ -99,6 +99,7 @@ impl RunSetting {
         for (name, source) in &target.launch.secrets {
             let value = match source {
                 SecretSource::Random(bytes) => random_hex(*bytes),
+                SecretSource::Value(value) => value.clone(),
                 SecretSource::Env(variable) => std::env::var(variable).map_err(|_| StageError::Secret {
                     name: name.clone(),
                     variable: variable.clone(),
@@ -168,7 +169,13 @@ impl RunSetting {
         let (program, arguments) = command
             .split_first()
             .expect("a target has a program: resolving checks it");
-        let mut env = environment::passed_on(std::env::vars_os(), &stage.home);
+        let mut env = if launch.inherit_env {
+            // Less what the guard tells its run: it means nothing to a server.
+            let own = |name: &OsString| name.to_string_lossy().starts_with("HARNESS_");
+            std::env::vars_os().filter(|(name, _)| !own(name)).collect()
+        } else {
+            environment::passed_on(std::env::vars_os(), &stage.home)
+        };
         for (name, template) in &launch.env {
             let value = stage.fill(&format!("launch.env.{name}"), template)?;
             env.insert(name.into(), value.into());

@@ -111,6 +111,11 @@ impl Values {
     }
 }
 
+/// The template that stands for this text, whatever braces it has.
+pub fn literal(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
 /// Whether a JSON template mentions a placeholder anywhere.
 pub(super) fn mentions(template: &Map<String, Value>, name: &str) -> bool {
     fn inside(value: &Value, needle: &str) -> bool {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::contract::{Conflict, Contract, GUARDED_CONFLICT, Preset};
-use super::placeholder::{Values, mentions};
+use super::placeholder::{Values, literal, mentions};
 use super::resolved::{
     Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, Target, TargetSource, Write,
 };
@@ -44,6 +44,7 @@ pub fn command_only(command: Vec<String>) -> Target {
             secrets: std::collections::BTreeMap::new(),
             artifact: Vec::new(),
             cwd: Some(".".to_owned()),
+            inherit_env: false,
         },
         store: None,
         write: None,
@@ -156,6 +157,7 @@ fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, Strin
         secrets,
         artifact: written.artifact,
         cwd: Some(join_unless_template(folder, &cwd)),
+        inherit_env: written.inherit_env,
     })
 }
 
@@ -189,7 +191,7 @@ fn join_unless_template(folder: &Path, path: &str) -> String {
     if path.starts_with('{') || Path::new(path).is_absolute() {
         return path.to_owned();
     }
-    let escaped = folder.display().to_string().replace('{', "{{").replace('}', "}}");
+    let escaped = literal(&folder.display().to_string());
     PathBuf::from(escaped).join(path).display().to_string()
 }
 

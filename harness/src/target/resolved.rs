@@ -79,6 +79,8 @@ pub struct Launch {
     pub artifact: Vec<String>,
     /// The working directory; the case's data folder where it is absent.
     pub cwd: Option<String>,
+    /// Whether the caller's whole environment is passed on.
+    pub inherit_env: bool,
 }
 
 /// Where a secret comes from.
@@ -88,6 +90,8 @@ pub enum SecretSource {
     Random(usize),
     /// A variable of the caller's environment.
     Env(String),
+    /// This value, read from a file of variables.
+    Value(String),
 }
 
 /// Where a server keeps what it writes.

@@ -47,6 +47,8 @@ pub(super) struct LaunchWritten {
     #[serde(default)]
     pub(super) artifact: Vec<String>,
     pub(super) cwd: Option<String>,
+    #[serde(default)]
+    pub(super) inherit_env: bool,
 }
 
 /// Program and arguments, one word each: no shell takes a line apart.

@@ -225,3 +225,49 @@ fn a_retry_that_is_never_answered_is_no_pass() {
         "{reason}"
     );
 }
+
+/// Flags say what a server gets beside the usual list; what a file of variables holds is in no evidence.
+#[test]
+fn variables_of_flags_and_files_reach_the_server_and_those_of_files_are_not_told() {
+    let run = |words: &[&str]| {
+        let harness = Harness::new()
+            .target(&Profile::plain())
+            .file("vars", "# mine\nFROM_FILE=do-not-tell-4711\nBOTH=file\n")
+            .env("ONLY_IN_SHELL", "1");
+        let run = harness.words(words).case("reply-means-done").run();
+        run.exits(0);
+        run
+    };
+    let names = |run: &crate::support::run::Report| {
+        let record = run.record("reply-means-done");
+        let started = record
+            .iter()
+            .find(|event| event["kind"] == "process-started")
+            .unwrap()
+            .clone();
+        started["environment"].to_string()
+    };
+    let given = run(&["-e", "FROM_FLAG={data}/x", "-e", "BOTH=flag", "--env-file", "vars"]);
+    for name in ["FROM_FLAG", "FROM_FILE", "BOTH"] {
+        assert!(names(&given).contains(name), "{name} is not in {}", names(&given));
+    }
+    assert!(!names(&given).contains("ONLY_IN_SHELL"));
+    for file in crate::support::run::files(&given.evidence()) {
+        let bytes = std::fs::read(given.evidence().join(&file)).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("do-not-tell-4711"), "{file} tells it");
+    }
+    assert!(names(&run(&["--inherit-env"])).contains("ONLY_IN_SHELL"));
+    assert!(names(&run(&["-e", "ONLY_IN_SHELL"])).contains("ONLY_IN_SHELL"));
+}
+
+#[test]
+fn the_working_directory_can_be_named() {
+    let harness = Harness::new().target(&Profile::plain());
+    let folder = harness.path("elsewhere");
+    std::fs::create_dir(&folder).unwrap();
+    let run = harness.words(&["--cwd", "elsewhere"]).case("reply-means-done").run();
+    let record = run.record("reply-means-done");
+    let started = record.iter().find(|event| event["kind"] == "process-started").unwrap();
+    assert!(started["cwd"].as_str().unwrap().ends_with("/elsewhere"), "{started}");
+}

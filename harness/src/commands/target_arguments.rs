@@ -1,0 +1,209 @@
+//! The flags that say which server is meant, and how it is started: shared by every command that starts one.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::target::{SecretSource, Target, TargetWords, literal, locate};
+
+/// A file of variables is never larger than this, in bytes.
+const ENV_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Which server, and how it is started.
+#[derive(Debug, Args)]
+pub(super) struct TargetArguments {
+    /// Profile of the server under test
+    #[arg(long, value_name = "FILE")]
+    target: Option<PathBuf>,
+    /// Command of the server under test, as one shell-like word
+    #[arg(long, value_name = "CMD", conflicts_with = "target")]
+    stdio: Option<String>,
+    /// Variable for the server; `{data}` in it is the case's own folder. NAME alone passes yours on. May be repeated
+    #[arg(short = 'e', long = "env", value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// File of variables for the server, NAME=VALUE a line; their values appear in no evidence. May be repeated
+    #[arg(long, value_name = "FILE")]
+    env_file: Vec<PathBuf>,
+    /// Working directory of the server
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Pass on your whole environment, not only the usual list
+    #[arg(long)]
+    inherit_env: bool,
+}
+
+impl TargetArguments {
+    /// The target that the flags and the words after `--` mean, looking for `./target.toml` in `folder`.
+    pub(super) fn resolve(&self, command: &[String], folder: &Path) -> Result<Target, String> {
+        let command = match &self.stdio {
+            Some(line) => split_words(line)?,
+            None => command.to_vec(),
+        };
+        let words = TargetWords {
+            profile: self.target.clone(),
+            command,
+            has_built_in: cfg!(feature = "reference-server"),
+        };
+        let mut target = locate(&words, folder).map_err(|error| error.to_string())?;
+        self.apply(&mut target, folder)?;
+        Ok(target)
+    }
+
+    fn apply(&self, target: &mut Target, folder: &Path) -> Result<(), String> {
+        let launch = &mut target.launch;
+        launch.inherit_env |= self.inherit_env;
+        if let Some(cwd) = &self.cwd {
+            launch.cwd = Some(literal(&folder.join(cwd).display().to_string()));
+        }
+        for path in &self.env_file {
+            for (name, value) in read_env_file(&folder.join(path))? {
+                launch.env.remove(&name);
+                launch.secrets.insert(name, SecretSource::Value(value));
+            }
+        }
+        for word in &self.env {
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, value.to_owned()),
+                None => match std::env::var(word) {
+                    Ok(value) => (word.as_str(), literal(&value)),
+                    Err(_) => return Err(format!("-e {word}: it is not set here; write -e {word}=VALUE")),
+                },
+            };
+            if name.is_empty() {
+                return Err(format!("-e {word:?}: the name of the variable is empty"));
+            }
+            launch.secrets.remove(name);
+            launch.env.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+
+    /// The same flags as words of a command line.
+    pub(super) fn repeat_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
+        if let Some(target) = &self.target {
+            flag("--target", &target.display().to_string());
+        }
+        if let Some(line) = &self.stdio {
+            flag("--stdio", line);
+        }
+        for word in &self.env {
+            flag("-e", word);
+        }
+        for path in &self.env_file {
+            flag("--env-file", &path.display().to_string());
+        }
+        if let Some(cwd) = &self.cwd {
+            flag("--cwd", &cwd.display().to_string());
+        }
+        if self.inherit_env {
+            words.push("--inherit-env".to_owned());
+        }
+        words
+    }
+}
+
+/// Reads `NAME=VALUE` lines; empty lines and those that begin with `#` are passed over, `export ` and one pair of quotes
+/// around a value are taken off.
+fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, String> {
+    let text = crate::plain_file::read_text(path, ENV_FILE_BYTES_MAX)
+        .map_err(|error| format!("--env-file {}: {error}", path.display()))?;
+    let mut variables = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let assignment = line.strip_prefix("export ").unwrap_or(line);
+        let Some((name, value)) = assignment.split_once('=').filter(|(name, _)| !name.trim().is_empty()) else {
+            // The line may hold a secret, so it is not repeated.
+            return Err(format!(
+                "--env-file {}:{}: it is not NAME=VALUE",
+                path.display(),
+                index + 1
+            ));
+        };
+        variables.push((name.trim().to_owned(), unquoted(value.trim()).to_owned()));
+    }
+    Ok(variables)
+}
+
+fn unquoted(value: &str) -> &str {
+    let inside = |quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
+}
+
+/// Splits a command line at spaces; single and double quotes keep a word together. No shell is involved.
+fn split_words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    for c in line.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => word.get_or_insert_default().push(c),
+            None if c == '"' || c == '\'' => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => words.extend(word.take()),
+            None => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err(format!("--stdio {line:?}: a quote is not closed"));
+    }
+    words.extend(word);
+    if words.is_empty() {
+        return Err("--stdio is empty: name the command that serves".to_owned());
+    }
+    Ok(words)
+}
+
+/// A word as a shell reads it back.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_split_without_a_shell() {
+        let words = |line| split_words(line).expect("words");
+        assert_eq!(
+            words("npx -y 'my server' --x=\"a b\""),
+            ["npx", "-y", "my server", "--x=a b"]
+        );
+        assert_eq!(words("a '' b"), ["a", "", "b"]);
+        assert!(split_words("a 'b").is_err());
+        assert!(split_words("  ").is_err());
+    }
+
+    #[test]
+    fn a_file_of_variables_is_read_and_a_wrong_line_is_named_but_not_told() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("vars");
+        std::fs::write(&path, "# a comment\n\nexport A=1\nB = 'two words'\nC=\"x=y\"\n").expect("write");
+        let pairs = read_env_file(&path).expect("variables");
+        let expected = [("A", "1"), ("B", "two words"), ("C", "x=y")];
+        assert_eq!(pairs, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        std::fs::write(&path, "A=1\nsecret\n").expect("write");
+        let error = read_env_file(&path).expect_err("not an assignment");
+        assert!(error.ends_with("vars:2: it is not NAME=VALUE"), "{error}");
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell_where_they_need_it() {
+        assert_eq!(quoted("targets/a.toml"), "targets/a.toml");
+        assert_eq!(quoted("my target"), "'my target'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}
