@@ -1,0 +1,1 @@
+//! Tests of reading stores of files, on real files.

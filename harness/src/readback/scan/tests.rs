@@ -1,0 +1,1 @@
+//! Tests of the whole-store scan and of its calibration.
