@@ -8,7 +8,7 @@
 //! | [`error`] | why a question got no answer |
 //! | [`sqlite`] | SQLite: reading beside a living server, freezing after a death, the doctored copy of the control |
 //! | [`files`] | JSON, JSON Lines, text and folders: the same, and the queries that are not SQL |
-//! | [`scan`] | the `auto` read-back: the places of a marker in a whole store, and one effect as their growth |
+//! | [`mod@scan`] | the `auto` read-back: the places of a marker in a whole store, and one effect as their growth |
 //! | [`marker`] | the marker, and how often it stands in bytes |
 //!
 //! One folder or file per kind of store. The next kinds (PostgreSQL, a command) answer with

@@ -20,6 +20,6 @@ pub mod query;
 pub mod read;
 pub mod rows;
 #[cfg(test)]
-mod tests;
+pub(in crate::readback) mod tests;
 pub mod tree;
 pub mod walk;

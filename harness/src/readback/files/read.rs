@@ -131,8 +131,7 @@ impl Question<'_> {
             }
         };
         let wanted: BTreeMap<&String, &u64> = files.iter().filter(|(name, _)| is_wanted(name)).collect();
-        let is_one_file = matches!(self.query, FileQuery::Json { .. } | FileQuery::JsonLines { .. });
-        if shape == Shape::Absent || is_one_file && wanted.is_empty() {
+        if shape == Shape::Absent || self.is_about_one_file() && wanted.is_empty() {
             return Err(ReadError::Absent {
                 store: self.store.into(),
             });
@@ -146,6 +145,10 @@ impl Question<'_> {
             return Err(self.problem(reason));
         }
         Ok(wanted.into_keys().cloned().collect())
+    }
+
+    fn is_about_one_file(&self) -> bool {
+        matches!(self.query, FileQuery::Json { .. } | FileQuery::JsonLines { .. })
     }
 
     /// The bytes of all wanted files at one instant; `None` if they did not stand still.
@@ -174,7 +177,11 @@ impl Question<'_> {
             Err(error) => return moved_or(error),
         };
         let (listing, databases): (Listing, _) = match original.list().and_then(|listing| {
-            let databases = original.databases(&listing)?;
+            let databases = if self.is_about_one_file() {
+                BTreeSet::new()
+            } else {
+                original.databases(&listing)?
+            };
             Ok((listing, databases))
         }) {
             Ok(listed) => listed,

@@ -20,8 +20,8 @@ const SCAN_STEPS_MAX: u64 = 4_000_000_000;
 /// The tables of `sqlite_schema` that are to be read, in the order of their names.
 const TABLES: &str = "SELECT l.name FROM pragma_table_list AS l JOIN main.sqlite_schema AS s ON s.name = l.name \
      WHERE l.schema = 'main' AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (l.type = 'table' \
-     OR l.type = 'virtual' AND (s.sql LIKE '%using%fts3%' OR s.sql LIKE '%using%fts4%' OR s.sql LIKE '%using%fts5%')) \
-     ORDER BY l.name";
+     OR l.type = 'virtual' AND (s.sql LIKE '%using%fts3%' OR s.sql LIKE '%using%fts4%' OR s.sql LIKE '%using%fts5%') \
+     AND s.sql NOT LIKE '%fts5vocab%' AND s.sql NOT LIKE '%fts4aux%') ORDER BY l.name";
 
 /// The columns of a table that are stored and can be selected by name.
 const COLUMNS: &str = "SELECT name FROM pragma_table_xinfo($table, 'main') WHERE hidden = 0 ORDER BY cid";
@@ -61,11 +61,14 @@ pub(in crate::readback) fn each_cell(
 
 fn each_cell_of(connection: &Connection, table: &str, see: &mut impl FnMut(&Cell<'_>)) -> rusqlite::Result<()> {
     let columns = names(connection, COLUMNS, Some(table))?;
-    if columns.is_empty() {
-        return Ok(());
-    }
     let list: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
-    let sql = format!("SELECT {} FROM main.{}", list.join(", "), quoted(table));
+    // A table that its module cannot open has no columns; asking for all of them says why.
+    let list = if list.is_empty() {
+        "*".to_owned()
+    } else {
+        list.join(", ")
+    };
+    let sql = format!("SELECT {list} FROM main.{}", quoted(table));
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next()? {

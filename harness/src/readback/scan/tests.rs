@@ -1,1 +1,0 @@
-//! Tests of the whole-store scan and of its calibration.
