@@ -153,14 +153,7 @@ impl Question<'_> {
 
     /// The bytes of all wanted files at one instant; `None` if they did not stand still.
     fn read_still(&self) -> Result<Option<BTreeMap<String, Vec<u8>>>, ReadError> {
-        let Some(first) = self.read_now()? else {
-            return Ok(None);
-        };
-        let second = match self.read_now() {
-            Err(ReadError::Absent { .. }) => None,
-            second => second?,
-        };
-        Ok(second.filter(|second| *second == first))
+        twice(|| self.read_now())
     }
 
     /// One reading; `None` if a file went away meanwhile.
@@ -212,6 +205,20 @@ impl Question<'_> {
     fn unreadable(&self, path: &Path, error: &io::Error) -> ReadError {
         self.problem(format!("read {}: {error}; check who may read it", path.display()))
     }
+}
+
+/// What two readings have both found; `None` if they differ, or one of them saw something move.
+pub(super) fn twice<T: PartialEq>(
+    mut read: impl FnMut() -> Result<Option<T>, ReadError>,
+) -> Result<Option<T>, ReadError> {
+    let Some(first) = read()? else {
+        return Ok(None);
+    };
+    let second = match read() {
+        Err(ReadError::Absent { .. }) => None,
+        second => second?,
+    };
+    Ok(second.filter(|second| *second == first))
 }
 
 /// Whether the store changed under our hands, which is no fault while its server lives.

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{marker, put, store_of};
+use crate::readback::files::read::twice;
 use crate::readback::{FileQuery, LiveFiles, Poll, ReadError, observe_live_files};
 
 fn lines() -> FileQuery {
@@ -54,6 +55,24 @@ fn attempts_are_bounded_and_the_caller_waits_between_them() {
     let store = folder.path().join("m.json");
     let error = observe_live_files(&store, &query, &marker(), 4, || waited += 1).unwrap_err();
     assert_eq!((waited, error), (3, ReadError::Busy { store }));
+}
+
+#[test]
+fn what_two_readings_do_not_agree_on_does_not_count() {
+    let absent = || ReadError::Absent { store: "s".into() };
+    let cases = [
+        (vec![Ok(Some(1)), Ok(Some(1))], Ok(Some(1))),
+        (vec![Ok(Some(1)), Ok(Some(2))], Ok(None)),
+        (vec![Ok(None)], Ok(None)),
+        (vec![Ok(Some(1)), Ok(None)], Ok(None)),
+        (vec![Ok(Some(1)), Err(absent())], Ok(None)),
+        (vec![Err(absent())], Err(absent())),
+    ];
+    for (readings, expected) in cases {
+        let mut readings = readings.into_iter();
+        assert_eq!(twice(|| readings.next().unwrap()), expected);
+        assert_eq!(readings.count(), 0);
+    }
 }
 
 /// The writer saves by truncating and writing in two parts: what is read between the parts is no count.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
@@ -179,15 +179,18 @@ fn copies_do_not_go_into_the_store_nor_over_anything() {
 
 #[test]
 fn what_changes_while_it_is_copied_is_an_error() {
-    let store = store_of(&[("a.txt", "a")]);
+    let store = store_of(&[("a.txt", &"0".repeat(1 << 20))]);
     let stop = std::sync::atomic::AtomicBool::new(false);
     let path = store.path().join("a.txt");
     let moved = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut round = 0_u64;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                round += 1;
-                fs::write(&path, round.to_string()).unwrap();
+            // Always of the same length, so that only its bytes tell.
+            let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+            for round in (1..10_u64).cycle() {
+                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    return;
+                }
+                file.write_all_at(round.to_string().as_bytes(), 0).unwrap();
             }
         });
         let moved = (0..1_000).any(|_| {

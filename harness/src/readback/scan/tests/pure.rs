@@ -61,6 +61,17 @@ proptest! {
         }
     }
 
+    /// Two thirds of an effect in one place, whatever the others say.
+    #[test]
+    fn a_part_of_an_effect_is_never_a_count(one in counts(4), times in 1..5_u64, part in 1..4_u64) {
+        let (place, count) = one.last_key_value().unwrap();
+        prop_assume!(part % count != 0);
+        let calibration = Calibration::from_one(&Places::default(), &state(&[(&one, 1)])).unwrap();
+        let more = BTreeMap::from([(place.clone(), part)]);
+        let counted = calibration.count(&Places::default(), &state(&[(&one, times), (&more, 1)]));
+        prop_assert_eq!(counted.effects(), None);
+    }
+
     #[test]
     fn a_place_that_shrank_is_never_a_count(one in counts(3), base in counts(3)) {
         let calibration = Calibration::from_one(&Places::default(), &state(&[(&one, 1)])).unwrap();
