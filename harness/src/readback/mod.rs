@@ -7,16 +7,31 @@
 //! | [`query`] | the question and its bounded answer, the same for every kind of store that speaks SQL |
 //! | [`error`] | why a question got no answer |
 //! | [`sqlite`] | SQLite: reading beside a living server, freezing after a death, the doctored copy of the control |
+//! | [`files`] | JSON, JSON Lines, text and folders: the same, and the queries that are not SQL |
+//! | [`mod@scan`] | the `auto` read-back: the places of a marker in a whole store, and one effect as their growth |
+//! | [`marker`] | the marker, and how often it stands in bytes |
 //!
-//! One folder or file per kind of store. The next kinds (PostgreSQL; JSON, JSON Lines, files, a command) answer with
+//! One folder or file per kind of store. The next kinds (PostgreSQL, a command) answer with
 //! [`Rows`] and fail with [`ReadError`] too, so that nothing above this room knows which kind it was.
 
 pub mod error;
+pub mod files;
+pub mod marker;
 pub mod query;
+pub mod scan;
 pub mod sqlite;
 
 pub use error::{Bound, ReadError};
+pub use files::answer::FileAnswer;
+pub use files::query::{FileQuery, FileQueryError};
+pub use files::read::{LiveFiles, observe_live_files, query_tree};
+pub use files::tree::{FrozenDatabase, FrozenTree, Shape, freeze_tree};
+pub use files::walk::Stranger;
+pub use marker::{Marker, MarkerError};
 pub use query::{Query, Rows};
+pub use scan::calibration::{Calibration, CalibrationError, Counted, Disagreement, Growth};
+pub use scan::place::{Inside, Place, Places, Sighting};
+pub use scan::search::{ScanError, scan};
 pub use sqlite::doctor::{DoctorError, Doctored, DoubledTable, duplicate_marked_rows};
 pub use sqlite::freeze::{FreezeError, Frozen, FrozenFile, freeze};
 pub use sqlite::live::{LiveReader, Poll, observe_live};

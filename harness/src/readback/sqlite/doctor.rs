@@ -263,7 +263,7 @@ impl Column {
 }
 
 /// An identifier that SQLite takes for a name whatever is in it.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

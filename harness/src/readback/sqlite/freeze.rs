@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use super::run::{code_and_message, limit_steps};
 use super::{JOURNAL_SUFFIX, WAL_SUFFIX, beside, locks};
 use crate::plain_file;
+use crate::readback::files::walk::{TREE_DEPTH_MAX, TREE_ENTRIES_MAX};
 
 /// Largest file that is frozen.
 pub const FROZEN_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
@@ -81,6 +82,28 @@ pub enum FreezeError {
         /// The file.
         file: PathBuf,
     },
+    /// More entries than [`TREE_ENTRIES_MAX`].
+    #[error(
+        "freeze {store}: more than {TREE_ENTRIES_MAX} files and folders; let `[store] path` lead to a smaller folder"
+    )]
+    TooManyEntries {
+        /// The store.
+        store: PathBuf,
+    },
+    /// Deeper than [`TREE_DEPTH_MAX`].
+    #[error("freeze {folder}: more than {TREE_DEPTH_MAX} folders deep; let `[store] path` lead to a flatter folder")]
+    TooDeep {
+        /// The folder that is too deep.
+        folder: PathBuf,
+    },
+    /// The copies would become part of the store.
+    #[error("freeze {store}: the copies would go to {into}, which is inside; keep evidence outside the store")]
+    Inside {
+        /// The store.
+        store: PathBuf,
+        /// Where the copies were to go.
+        into: PathBuf,
+    },
     /// The file system refused.
     #[error("{act} {file}: {source}")]
     File {
@@ -132,7 +155,8 @@ pub fn freeze(store: &Path, into: &Path) -> Result<Frozen, FreezeError> {
     })
 }
 
-fn name_of(store: &Path) -> Result<String, FreezeError> {
+/// The name of a store, as evidence writes it.
+pub(in crate::readback) fn name_of(store: &Path) -> Result<String, FreezeError> {
     let Some(name) = store.file_name() else {
         return Err(FreezeError::NotAFile { store: store.into() });
     };
@@ -187,7 +211,13 @@ fn open_if_there(original: &Path) -> Result<Option<File>, FreezeError> {
     }
 }
 
-fn copy_one(file: File, original: &Path, copy: &Path, name: String) -> Result<FrozenFile, FreezeError> {
+/// Copies an open file to a path that is free.
+pub(in crate::readback) fn copy_one(
+    file: File,
+    original: &Path,
+    copy: &Path,
+    name: String,
+) -> Result<FrozenFile, FreezeError> {
     let mut target = create_new(copy)?;
     let (bytes, sha256) = digest(file, &mut target).map_err(failed("copy", original))?;
     Ok(FrozenFile { name, bytes, sha256 })
@@ -202,7 +232,7 @@ fn create_new(file: &Path) -> Result<File, FreezeError> {
 }
 
 /// Passes everything on and returns its size and SHA-256.
-fn digest(file: File, target: &mut impl Write) -> io::Result<(u64, String)> {
+pub(in crate::readback) fn digest(file: File, target: &mut impl Write) -> io::Result<(u64, String)> {
     let mut hasher = Sha256::new();
     let mut bytes = 0;
     let mut chunk = [0; CHUNK_BYTES];

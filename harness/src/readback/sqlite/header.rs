@@ -5,7 +5,8 @@
 /// How many bytes the header has.
 pub(super) const HEADER_BYTES: usize = 100;
 
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// How every file of SQLite begins, unless it is empty or encrypted.
+pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const WRITE_VERSION_AT: usize = 18;
 const READ_VERSION_AT: usize = 19;
 const CHANGE_COUNTER_AT: usize = 24;

@@ -8,9 +8,12 @@
 //! | [`freeze`] | copying the bytes after a death, and making the read copy |
 //! | [`read_copy`] | asking a read copy |
 //! | [`doctor`] | a copy with every marked row twice, for the control |
+//! | `cells` | every cell of a read copy, for the whole-store scan |
+//! | `recognise` | telling SQLite stores from other files of a folder |
 //! | `run` | one reading statement on an open connection, within bounds |
 //! | `header`, `locks`, `copy` | the file format, SQLite's locks, bytes that stand still: what the above share |
 
+pub(in crate::readback) mod cells;
 mod copy;
 pub mod doctor;
 pub mod freeze;
@@ -18,6 +21,7 @@ mod header;
 pub mod live;
 mod locks;
 pub mod read_copy;
+pub(in crate::readback) mod recognise;
 mod run;
 #[cfg(test)]
 mod tests;

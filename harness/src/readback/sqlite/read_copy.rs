@@ -17,14 +17,18 @@ use crate::readback::{Query, ReadError, Rows};
 
 /// Asks a read copy. Leaves it, and the folder it is in, byte for byte as they were.
 pub fn query_read_copy(read_copy: &Path, query: &Query) -> Result<Rows, ReadError> {
+    run(&mut open_read_copy(read_copy)?, read_copy, query, STEPS_MAX)
+}
+
+/// A connection to a read copy that can change nothing.
+pub(super) fn open_read_copy(read_copy: &Path) -> Result<Connection, ReadError> {
     refuse_what_is_no_read_copy(read_copy)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let uri = immutable_uri(read_copy).map_err(|error| unreadable(read_copy, &error.to_string()))?;
-    let mut connection = Connection::open_with_flags(uri, flags).map_err(|error| {
+    Connection::open_with_flags(uri, flags).map_err(|error| {
         let (code, message) = code_and_message(&error);
         store_trouble(read_copy, code, &message).unwrap_or_else(|| unreadable(read_copy, &message))
-    })?;
-    run(&mut connection, read_copy, query, STEPS_MAX)
+    })
 }
 
 fn refuse_what_is_no_read_copy(read_copy: &Path) -> Result<(), ReadError> {
