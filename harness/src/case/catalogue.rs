@@ -15,6 +15,15 @@ static CASES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../cases");
 /// `id revision sha256`, a line each: what a case of that revision has to be, letter by letter.
 pub const FROZEN: &str = include_str!("../../../cases/FROZEN");
 
+/// The case that is run where nobody said how effects are counted; no part of the catalogue.
+pub fn calibration() -> &'static Case {
+    static CALIBRATION: LazyLock<Case> = LazyLock::new(|| {
+        let text = include_str!("../../../cases/calibration.toml");
+        resolve::parse("calibration.toml", text).expect("the calibration is well-formed: a test parses it")
+    });
+    &CALIBRATION
+}
+
 /// The family whose cases speak about the read-back and not about the target.
 const CONTROL_FAMILY: &str = "control";
 
@@ -247,6 +256,12 @@ mod tests {
             .select(&words(&["lost-replay"]), &[])
             .expect_err("no such case");
         assert!(error.to_string().contains("did you mean `lost-reply`?"), "{error}");
+    }
+
+    #[test]
+    fn the_calibration_parses_and_is_not_in_the_catalogue() {
+        assert_eq!(calibration().id, "calibration");
+        assert_eq!(Catalogue::embedded().get("calibration"), None);
     }
 
     #[test]

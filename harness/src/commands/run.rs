@@ -15,7 +15,7 @@ use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
-use crate::report::{Printer, RunReport, show_case, show_end, show_server, show_target};
+use crate::report::{Printer, RunReport, show_case, show_effect, show_end, show_server, show_target};
 use crate::target::{Target, TargetSource};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
@@ -113,6 +113,10 @@ fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>)
     match (format, progress) {
         (Format::Human, Progress::Begins(target)) => show_target(printer, target),
         (Format::Human, Progress::Probed(report)) => show_server(printer, report),
+        (Format::Human, Progress::EffectFound(place, sql)) => show_effect(printer, place, sql),
+        (Format::Jsonl, Progress::EffectFound(place, sql)) => {
+            printer.json_line(&json!({"event": "effect-found", "place": place, "sql": sql}));
+        }
         (Format::Human, Progress::CaseJudged(case, report, control)) => show_case(printer, case, report, *control),
         (Format::Jsonl, Progress::Probed(report)) => {
             let target = &report.target;
@@ -122,7 +126,8 @@ fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>)
             printer.json_line(&json!({"event": "case", "case": report}));
         }
         (_, Progress::CaseBegins(case)) => printer.progress(&format!("running {}", case.id)),
-        (Format::Json, Progress::Probed(_) | Progress::CaseJudged(..)) | (_, Progress::Begins(_)) => {}
+        (Format::Json, Progress::Probed(_) | Progress::EffectFound(..) | Progress::CaseJudged(..))
+        | (_, Progress::Begins(_)) => {}
     }
 }
 

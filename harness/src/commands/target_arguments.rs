@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::target::{SecretSource, Target, TargetWords, literal, locate};
+use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_effects, set_write};
 
 /// A file of variables is never larger than this, in bytes.
 const ENV_FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -18,6 +18,18 @@ pub(super) struct TargetArguments {
     /// Command of the server under test, as one shell-like word
     #[arg(long, value_name = "CMD", conflicts_with = "target")]
     stdio: Option<String>,
+    /// The write to test, with `{marker}` and, if the tool takes one, `{operation}` in its arguments
+    #[arg(long, value_name = "TOOL=JSON", conflicts_with = "target", requires = "store")]
+    write: Option<String>,
+    /// The SQLite file that the server writes; begin it with `{data}`, the case's own folder
+    #[arg(long, value_name = "PATH", conflicts_with = "target", requires = "write")]
+    store: Option<String>,
+    /// Query that returns one row for each effect, by `$marker`; looked for in the store when absent
+    #[arg(long, value_name = "SQL", requires = "store")]
+    effects: Option<String>,
+    /// An SQL script that makes the store before the first start
+    #[arg(long, value_name = "FILE", requires = "store")]
+    store_seed: Option<PathBuf>,
     /// Variable for the server; `{data}` in it is the case's own folder. NAME alone passes yours on. May be repeated
     #[arg(short = 'e', long = "env", value_name = "NAME[=VALUE]")]
     env: Vec<String>,
@@ -50,6 +62,18 @@ impl TargetArguments {
     }
 
     fn apply(&self, target: &mut Target, folder: &Path) -> Result<(), String> {
+        if let (Some(write), Some(store)) = (&self.write, &self.store) {
+            let (tool, arguments) = write
+                .split_once('=')
+                .ok_or_else(|| format!("--write {write:?}: it is not TOOL={{…}}, the arguments being JSON"))?;
+            let arguments = serde_json::from_str(arguments)
+                .map_err(|error| format!("--write {tool}: the arguments are no JSON object: {error}"))?;
+            let seed = self.store_seed.as_ref().map(|seed| folder.join(seed));
+            set_write(target, tool, arguments, store, seed)?;
+            if let Some(sql) = &self.effects {
+                set_effects(target, sql).map_err(|message| format!("--effects: {message}"))?;
+            }
+        }
         let launch = &mut target.launch;
         launch.inherit_env |= self.inherit_env;
         if let Some(cwd) = &self.cwd {
@@ -87,6 +111,18 @@ impl TargetArguments {
         }
         if let Some(line) = &self.stdio {
             flag("--stdio", line);
+        }
+        if let Some(write) = &self.write {
+            flag("--write", write);
+        }
+        if let Some(store) = &self.store {
+            flag("--store", store);
+        }
+        if let Some(sql) = &self.effects {
+            flag("--effects", sql);
+        }
+        if let Some(seed) = &self.store_seed {
+            flag("--store-seed", &seed.display().to_string());
         }
         for word in &self.env {
             flag("-e", word);

@@ -10,11 +10,13 @@ use tokio::sync::watch;
 
 use self::describe::describe;
 
-use crate::case::{Bounds, Case, Catalogue, Selection};
+use crate::case::{Bounds, Case, Catalogue, Selection, calibration};
 use crate::digest;
 use crate::drive::clock::{self, Clock};
 use crate::drive::guard::Interrupts;
-use crate::drive::{CaseRun, DriveError, Found, RunSetting, Scribe, StageError, probe, run_case};
+use crate::drive::{
+    Calibrated, CaseRun, DriveError, Found, RunSetting, Scribe, StageError, calibrate, probe, run_case,
+};
 use crate::judge::{gate_by_controls, judge};
 use crate::plan::{Naming, Plan, plan};
 use crate::protocol::Era;
@@ -62,6 +64,8 @@ pub enum Progress<'a> {
     Begins(&'a TargetReport),
     /// The target is known to start, and has said who it is.
     Probed(&'a RunReport),
+    /// The effect was found where the marker turned up: the place, and the query that counts it.
+    EffectFound(&'a str, &'a str),
     /// A case begins.
     CaseBegins(&'a Case),
     /// A case was judged; with what its control showed, if it is one.
@@ -154,6 +158,13 @@ pub async fn conduct(
             }
             report.warnings = offered.warnings;
             tell(Progress::Probed(&report));
+            if let Some(blind) = conductor.look_for_effect(era, interrupts, &mut report, tell).await? {
+                conductor.run.did_not_start = Some(blind.clone());
+                conductor.run.executed.clear();
+                report.blind = Some(blind);
+                conductor.end(RunState::Finished)?;
+                return Ok((report, RunState::Finished));
+            }
             conductor.cases(era, interrupts, &mut report, tell).await?
         }
     };
@@ -190,14 +201,7 @@ impl Conductor {
         setting.check().map_err(staged)?;
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
-            let planned = plan(&setting.target, case(id), &request.naming);
-            let mut planned = planned.map_err(|error| ConductError::Plan {
-                place: place.clone(),
-                error,
-            })?;
-            if let Some(ms) = request.timeout_ms {
-                planned.bounds = planned.bounds.at_most(ms);
-            }
+            let planned = plan_case(&setting.target, case_named(id), &request)?;
             plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
@@ -277,6 +281,54 @@ impl Conductor {
         Err(ConductError::NotOffered { place, problem })
     }
 
+    /// Where nobody said how effects are counted: writes one, and looks for it. What is found is used as if the profile had
+    /// said it; the result is why nothing can be counted, where that is so.
+    async fn look_for_effect(
+        &mut self,
+        era: Era,
+        interrupts: &mut Interrupts,
+        report: &mut RunReport,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Option<String>, ConductError> {
+        let target = &self.setting.target;
+        if target.read_effects.is_some() || target.write.is_none() || target.store.is_none() {
+            return Ok(None);
+        }
+        let case = calibration();
+        let plan = self.plan(case)?;
+        self.plans.insert(case.id.clone(), plan.clone());
+        let folder = self.evidence.calibration();
+        let interrupted = self.drive(case, era, &folder, None, interrupts).await?;
+        let verdict = judge(case, &Record::read(&folder)?);
+        Evidence::write_json(&folder.verdict_file(), &verdict)?;
+        if interrupted || verdict.verdict != Verdict::Pass {
+            return Ok(Some(
+                verdict
+                    .reason
+                    .unwrap_or_else(|| "the write could not be done".to_owned()),
+            ));
+        }
+        match calibrate(&self.setting, &plan, &folder).map_err(ConductError::Machine)? {
+            Calibrated::NotFound(reason) => Ok(Some(reason)),
+            Calibrated::Found { place, sql } => {
+                tell(Progress::EffectFound(&place, &sql));
+                report.read_effects = Some(sql.clone());
+                self.run.target.read_effects = Some(sql.clone());
+                self.setting.target.read_effects = Some(sql);
+                for id in self.request.selection.execute.clone() {
+                    let plan = self.plan(case_named(&id))?;
+                    self.plans.insert(id, plan);
+                }
+                self.save()?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn plan(&self, case: &Case) -> Result<Plan, ConductError> {
+        plan_case(&self.setting.target, case, &self.request)
+    }
+
     async fn cases(
         &mut self,
         era: Era,
@@ -286,7 +338,7 @@ impl Conductor {
     ) -> Result<RunState, ConductError> {
         let mut done: Vec<CaseVerdict> = Vec::new();
         for id in self.request.selection.execute.clone() {
-            let case = case(&id);
+            let case = case_named(&id);
             tell(Progress::CaseBegins(case));
             let since = Clock::start();
             let folder = self.evidence.case(&id);
@@ -399,7 +451,19 @@ impl Conductor {
     }
 }
 
-fn case(id: &str) -> &'static Case {
+fn plan_case(target: &Target, case: &Case, request: &Request) -> Result<Plan, ConductError> {
+    let planned = plan(target, case, &request.naming).map_err(|error| ConductError::Plan {
+        place: target.place(),
+        error,
+    });
+    let mut planned = planned?;
+    if let Some(ms) = request.timeout_ms {
+        planned.bounds = planned.bounds.at_most(ms);
+    }
+    Ok(planned)
+}
+
+fn case_named(id: &str) -> &'static Case {
     Catalogue::embedded()
         .get(id)
         .expect("a selection names cases of the catalogue only")

@@ -12,10 +12,12 @@
 //! - [`holder`]: whether somebody outside the server's tree has the store open.
 //! - [`observer`]: read-back at a named moment.
 //! - [`driver`]: the steps of a plan, in order.
+//! - [`calibrate`]: where the effect shows, where nobody said it.
 //! - [`probe`]: whether the target starts, and which era it speaks.
 //!
 //! Nothing here judges. `judge` and `report` never import this room.
 
+mod calibrate;
 pub mod clock;
 mod driver;
 mod environment;
@@ -30,6 +32,7 @@ mod session;
 mod stage;
 pub mod transport;
 
+pub use calibrate::{Calibrated, calibrate};
 pub use driver::{CaseRun, run_case};
 pub use probe::{Found, probe};
 pub use scribe::Scribe;

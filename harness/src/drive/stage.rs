@@ -208,6 +208,11 @@ impl RunSetting {
         Ok(Some(PathBuf::from(stage.fill("store.path", &store.path)?)))
     }
 
+    /// Where the store of a case's stage is, where the target has one.
+    pub fn store_of(&self, case: &str) -> Result<Option<PathBuf>, StageError> {
+        self.store_path(&self.stage_at(&self.scratch.join(case)))
+    }
+
     /// The files and folders whose digests say what was tested.
     pub fn artifacts(&self, stage: &Stage) -> Result<Vec<String>, StageError> {
         stage.fill_all("launch.artifact", &self.target.launch.artifact)

@@ -4,6 +4,7 @@
 //! <run>/run.json
 //! <run>/SHA256SUMS                       coreutils format, every other file
 //! <run>/probe/…                          the handshake that decided the era, laid out like a case
+//! <run>/calibration/…                    the search for the effect, where nobody said how it is counted
 //! <run>/cases/<id>/case.toml             the frozen definition that was run
 //! <run>/cases/<id>/record.jsonl          one event a line
 //! <run>/cases/<id>/observations/<label>.json
@@ -159,6 +160,13 @@ impl Evidence {
     pub fn probe(&self) -> CaseFolder {
         CaseFolder {
             root: self.root.join("probe"),
+        }
+    }
+
+    /// The folder of the search for the effect; not yet made.
+    pub fn calibration(&self) -> CaseFolder {
+        CaseFolder {
+            root: self.root.join("calibration"),
         }
     }
 

@@ -33,6 +33,14 @@ pub fn show_server(printer: &mut Printer, report: &RunReport) {
     }
 }
 
+/// Says where the effect was found.
+pub fn show_effect(printer: &mut Printer, place: &str, sql: &str) {
+    printer.line(&[
+        span(Style::Bold, "effects   "),
+        plain(format!("found by marker in {place}: {sql}")),
+    ]);
+}
+
 /// Says what one case came to.
 pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, control: Option<&ControlReport>) {
     // What is missing is summed up at the end, unless somebody asked for this very case.
@@ -253,6 +261,9 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
                 plain(hint.as_str()),
             ]);
         }
+    }
+    if let Some(reason) = &report.blind {
+        printer.line(&[span(Style::Odd, "INCONCLUSIVE "), plain(reason.as_str())]);
     }
     show_missing(printer, &report.cases);
     printer.blank();

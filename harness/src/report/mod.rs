@@ -16,7 +16,7 @@ mod result;
 mod summary;
 mod timeline;
 
-pub use console::{show_case, show_end, show_server, show_target};
+pub use console::{show_case, show_effect, show_end, show_server, show_target};
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
 pub use result::{CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport};

@@ -30,6 +30,10 @@ pub struct RunReport {
     pub seed: u64,
     /// Why no case was run, where the server did not start.
     pub did_not_start: Option<String>,
+    /// The query that counts effects, where it was found by a marker and not given.
+    pub read_effects: Option<String>,
+    /// Why nothing could be counted, where the effect was looked for and not found.
+    pub blind: Option<String>,
     /// What to try then.
     pub hint: Option<String>,
     /// What in the profile does not fit what the server offers.
@@ -141,6 +145,8 @@ impl RunReport {
             target: TargetReport::of(run, title),
             seed: run.naming.seed,
             did_not_start: None,
+            read_effects: None,
+            blind: None,
             hint: None,
             warnings: Vec::new(),
             last_words: Vec::new(),

@@ -16,7 +16,7 @@ mod written;
 pub use contract::{Conflict, Contract, Preset};
 pub use locate::{LocateError, TargetWords, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
-pub use resolve::{command_only, parse};
+pub use resolve::{command_only, parse, set_effects, set_write};
 pub use resolved::{
     Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, StoreKind, Target, TargetSource, Write,
 };

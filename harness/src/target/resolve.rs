@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::contract::{Conflict, Contract, GUARDED_CONFLICT, Preset};
 use super::placeholder::{Values, literal, mentions};
 use super::resolved::{
-    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, Target, TargetSource, Write,
+    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, StoreKind, Target, TargetSource, Write,
 };
 use super::written::{
     ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, StoreWritten, WriteWritten,
@@ -68,6 +68,51 @@ pub fn command_only(command: Vec<String>) -> Target {
     }
 }
 
+/// Gives a target that is a command alone its write and its store, as the flags say. The identity is the argument that
+/// is `{operation}`, where one is.
+pub fn set_write(
+    target: &mut Target,
+    tool: &str,
+    arguments: serde_json::Map<String, Value>,
+    store: &str,
+    seed: Option<PathBuf>,
+) -> Result<(), String> {
+    if target.source != TargetSource::Command {
+        return Err("--write and --store describe a command: name it after `--`".to_owned());
+    }
+    let is_identity = |(_, value): &(&String, &Value)| value.as_str() == Some("{operation}");
+    let identity = arguments.iter().find(is_identity);
+    target.identity = identity.map_or(Identity::None, |(name, _)| Identity::Argument(name.clone()));
+    let written = WriteWritten {
+        tool: tool.to_owned(),
+        arguments,
+        change: serde_json::Map::new(),
+        responses: serde_json::Map::new(),
+    };
+    target.write = Some(resolve_write(written, &target.identity).map_err(|message| format!("--write: {message}"))?);
+    target.store = Some(Store {
+        kind: StoreKind::Sqlite,
+        path: store.to_owned(),
+        seed,
+    });
+    Ok(())
+}
+
+/// Gives a target the query that counts its effects.
+pub fn set_effects(target: &mut Target, sql: &str) -> Result<(), String> {
+    if !selects_by_marker(sql) {
+        return Err(
+            "it does not select by $marker, so it would count other rows too; add `WHERE … = $marker`".to_owned(),
+        );
+    }
+    target.read_effects = Some(sql.to_owned());
+    Ok(())
+}
+
+fn selects_by_marker(sql: &str) -> bool {
+    sql.contains("$marker")
+}
+
 fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Result<Target, String> {
     if written.format != PROFILE_FORMAT {
         return Err(format!(
@@ -80,7 +125,7 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
     }
     let effects = written.read.effects.map(|query| query.sql);
     let ledger = written.read.ledger.map(|query| query.sql);
-    if effects.as_ref().is_some_and(|sql| !sql.contains("$marker")) {
+    if effects.as_ref().is_some_and(|sql| !selects_by_marker(sql)) {
         return Err(
             "read.effects.sql does not select by $marker, so it would count other rows too; add `WHERE … = $marker`"
                 .to_owned(),

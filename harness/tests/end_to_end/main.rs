@@ -29,6 +29,7 @@ mod contracts;
 mod defects;
 mod hostile;
 mod kills;
+mod no_file;
 mod reference;
 mod refusals;
 mod show;

@@ -27,6 +27,8 @@ const PROFILE_FILE: &str = "profile.toml";
 pub(crate) struct Harness {
     folder: Rc<TempDir>,
     words: Vec<String>,
+    /// What comes after `--`.
+    server: Vec<String>,
     env: Vec<(String, String)>,
 }
 
@@ -48,6 +50,7 @@ impl Harness {
         Self {
             folder: Rc::new(folder),
             words: Vec::new(),
+            server: Vec::new(),
             env: Vec::new(),
         }
     }
@@ -66,6 +69,12 @@ impl Harness {
     /// Adds words to the command line.
     pub(crate) fn words(mut self, words: &[&str]) -> Self {
         self.words.extend(words.iter().map(|&word| word.to_owned()));
+        self
+    }
+
+    /// Names the command of the server, after `--`.
+    pub(crate) fn server(mut self, words: &[&str]) -> Self {
+        self.server.extend(words.iter().map(|&word| word.to_owned()));
         self
     }
 
@@ -106,6 +115,9 @@ impl Harness {
     pub(crate) fn command(&self, first: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
         command.args(first).args(&self.words).current_dir(self.folder.path());
+        if !self.server.is_empty() {
+            command.arg("--").args(&self.server);
+        }
         // Only what is named, so that no variable of the caller changes what is printed.
         command.env_clear().env("TMPDIR", self.path("tmp"));
         for name in ["PATH", "HOME", "LLVM_PROFILE_FILE"] {
@@ -155,6 +167,7 @@ impl Done {
         Harness {
             folder: Rc::clone(&self.folder),
             words: Vec::new(),
+            server: Vec::new(),
             env: Vec::new(),
         }
     }

@@ -1,0 +1,73 @@
+//! No file needed: a command, its write and its store are enough, and the effect is found by its marker.
+
+use crate::support::profile::plain_server;
+use crate::support::run::Harness;
+
+const WRITE: &str = "create_order={\"note\":\"{marker}\",\"qty\":1,\"key\":\"{operation}\"}";
+const STORE: &str = "{data}/o.sqlite3";
+
+/// The plain server as a command, with its write, its store and more flags.
+fn command(flags: &[&str], server: &[&str]) -> Harness {
+    let program = plain_server().display().to_string();
+    let harness = Harness::new().words(&["--write", WRITE, "--store", STORE]).words(flags);
+    harness.server(&[&program, "--database", STORE]).server(server)
+}
+
+#[test]
+fn the_effect_is_found_by_its_marker_and_counted_like_one_that_was_named() {
+    let run = command(&[], &["--dedupe", "none"]).run();
+    run.exits(0);
+    assert_eq!(run.json["read_effects"], "SELECT * FROM orders WHERE note = $marker");
+    assert_eq!(run.json["control"]["counts"], serde_json::json!([0, 1, 2]));
+    assert_eq!(run.verdict("lost-reply"), "unguarded");
+    assert_eq!(run.verdict("identical-retry"), "unguarded");
+    assert_eq!(run.verdict("fresh-identity"), "pass");
+    let verification = run.done.verify(&run.evidence());
+    assert_eq!(verification.code, 0, "{verification:?}");
+}
+
+/// A ledger that keeps the request holds the marker too: a person has to say which is the effect.
+#[test]
+fn several_places_are_told_with_the_flag_to_paste() {
+    let done = command(&[], &[]).run_human();
+    done.exits(3);
+    for part in [
+        "the marker turned up in 2 places",
+        "orders.note: --effects 'SELECT * FROM orders WHERE note = $marker'",
+        "keys.request: --effects",
+    ] {
+        assert!(done.stdout.contains(part), "{part} is not in {}", done.stdout);
+    }
+    let run = command(&["--effects", "SELECT * FROM orders WHERE note = $marker"], &[]).run();
+    run.exits(0);
+    assert_eq!(run.verdict("lost-reply"), "pass");
+}
+
+#[test]
+fn a_server_that_writes_elsewhere_is_inconclusive() {
+    let done = command(&[], &["--misbehave", "write-elsewhere"]).run_human();
+    done.exits(3);
+    assert!(done.stdout.contains("is nowhere in"), "{}", done.stdout);
+}
+
+#[test]
+fn wrong_flags_are_refused_before_anything_is_written() {
+    let refused = |words: &[&str], part: &str| {
+        let server: &[&str] = if part.contains("after `--`") { &[] } else { &["server"] };
+        let done = Harness::new().words(words).server(server).run_human();
+        done.exits(2).wrote_nothing();
+        assert!(done.stderr.contains(part), "{part} is not in {}", done.stderr);
+    };
+    refused(&["--write", "x", "--store", STORE], "it is not TOOL={…}");
+    refused(
+        &["--write", "x=1", "--store", STORE],
+        "the arguments are no JSON object",
+    );
+    refused(&["--write", "x={}", "--store", STORE], "carries no {marker}");
+    refused(&["--write", WRITE], "--store");
+    refused(&["--write", WRITE, "--store", STORE], "name it after `--`");
+    refused(
+        &["--write", WRITE, "--store", STORE, "--effects", "SELECT 1"],
+        "does not select by $marker",
+    );
+}
