@@ -18,7 +18,7 @@ pub const FROZEN: &str = include_str!("../../../cases/FROZEN");
 /// The case that is run where nobody said how effects are counted; no part of the catalogue.
 pub fn calibration() -> &'static Case {
     static CALIBRATION: LazyLock<Case> = LazyLock::new(|| {
-        let text = include_str!("../../../cases/calibration.toml");
+        let text = include_str!("calibration.toml");
         resolve::parse("calibration.toml", text).expect("the calibration is well-formed: a test parses it")
     });
     &CALIBRATION
