@@ -147,7 +147,8 @@ fn explained(case: &Case) -> Explained<'_> {
     }
 }
 
-fn step_in_words(step: &Step) -> String {
+/// A step as people are told it.
+pub(super) fn step_in_words(step: &Step) -> String {
     match step {
         Step::Start { process } => format!("start a server ({process})"),
         Step::Stop { process } => format!("close the standard input of {process}, and wait for its exit"),

@@ -7,15 +7,18 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::explain::step_in_words;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format};
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, Progress, Request, conduct};
+use crate::conduct::{ConductError, DryRun, Progress, Request, conduct, dry_run};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
-use crate::report::{Printer, RunReport, show_case, show_effect, show_end, show_server, show_target};
+use crate::report::{
+    Printer, RunReport, Style, plain, show_case, show_effect, show_end, show_server, show_target, span,
+};
 use crate::target::{Target, TargetSource};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
@@ -48,6 +51,9 @@ pub(super) struct RunArguments {
     /// Verdicts that fail everywhere, not only for named cases
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     deny: Vec<Deny>,
+    /// Print what would be launched, written and killed, and do nothing
+    #[arg(long)]
+    dry_run: bool,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -76,6 +82,12 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
             return ExitStatus::Usage;
         }
     };
+    if arguments.dry_run {
+        return match dry_run(&request) {
+            Ok(dry) => show_dry_run(arguments.format, &dry, printer),
+            Err(error) => refuse(&error, printer),
+        };
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -98,6 +110,58 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
             Err(error) => refuse(&error, printer),
         }
     })
+}
+
+fn show_dry_run(format: Format, dry: &DryRun, printer: &mut Printer) -> ExitStatus {
+    match format {
+        Format::Json => printer.json(dry),
+        Format::Jsonl => printer.json_line(dry),
+        Format::Human => show_plan(printer, dry),
+    }
+    ExitStatus::Success
+}
+
+fn show_plan(printer: &mut Printer, dry: &DryRun) {
+    let mut line = |label: &str, text: &str| printer.line(&[span(Style::Bold, format!("{label:<10}")), plain(text)]);
+    line("target", &dry.target);
+    line("launch", &dry.command.join(" "));
+    line("in", &dry.cwd);
+    line("HOME", &format!("{} (new for each case)", dry.home));
+    line("variables", &dry.environment.join(" "));
+    if let Some(store) = &dry.store {
+        line("store", store);
+        line(
+            "effects",
+            dry.read_effects
+                .as_deref()
+                .unwrap_or("looked for by marker, after one write"),
+        );
+    }
+    for plan in &dry.plans {
+        printer.blank();
+        let is_missing = dry.unsupported.contains(&plan.case);
+        let note = if is_missing {
+            "  unsupported: the target lacks a surface"
+        } else {
+            ""
+        };
+        printer.line(&[span(Style::Bold, plan.case.as_str()), span(Style::Dim, note)]);
+        if is_missing {
+            continue;
+        }
+        for (index, step) in plan.steps.iter().enumerate() {
+            printer.line(&[
+                span(Style::Dim, format!("  {:>2}  ", index + 1)),
+                plain(step_in_words(step)),
+            ]);
+        }
+        for (name, operation) in &plan.operations {
+            if let Some(call) = &operation.write {
+                let arguments = serde_json::Value::from(call.arguments.clone());
+                printer.line(&[plain(format!("      {name}: {} {arguments}", call.tool))]);
+            }
+        }
+    }
 }
 
 fn refuse(error: &ConductError, printer: &mut Printer) -> ExitStatus {

@@ -1,6 +1,7 @@
 //! Conducts a run: plan everything, probe, drive each case, judge it, keep the evidence. Says what happens as it happens.
 
 mod describe;
+mod dry;
 mod offered;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
 use self::describe::describe;
+pub use self::dry::{DryRun, dry_run};
 
 use crate::case::{Bounds, Case, Catalogue, Selection, calibration};
 use crate::digest;

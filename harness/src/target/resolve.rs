@@ -237,6 +237,9 @@ fn join_unless_template(folder: &Path, path: &str) -> String {
         return path.to_owned();
     }
     let escaped = literal(&folder.display().to_string());
+    if path == "." {
+        return escaped;
+    }
     PathBuf::from(escaped).join(path).display().to_string()
 }
 

@@ -71,3 +71,22 @@ fn wrong_flags_are_refused_before_anything_is_written() {
         "does not select by $marker",
     );
 }
+
+#[test]
+fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+    let done = command(&["--dry-run", "--case", "lost-reply"], &[]).run_human();
+    done.exits(0).wrote_nothing();
+    for part in ["HOME", "looked for by marker", "SIGKILL the tree", "create_order {"] {
+        assert!(done.stdout.contains(part), "{part} is not in {}", done.stdout);
+    }
+    let built_in = Harness::new().words(&["--dry-run", "--format", "json"]).run_human();
+    built_in.exits(0).wrote_nothing();
+    let plan: serde_json::Value = serde_json::from_str(&built_in.stdout).expect("one JSON document");
+    assert_eq!(plan["plans"].as_array().unwrap().len(), 7);
+    let secret = plan["environment"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|name| name == "GUARD_STATE_KEY");
+    assert!(secret && !built_in.stdout.contains("GUARD_STATE_KEY="), "names only");
+}
