@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::Request;
-use super::TIER;
+use super::request::Request;
 use crate::case::Catalogue;
 use crate::drive::RunSetting;
 use crate::drive::clock;
 use crate::judge::JUDGE_VERSION;
 use crate::record::{HarnessSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary};
+
+/// The kind of faults that this version can set.
+const TIER: &str = "stdio-boundary";
 
 /// `run.json` as it is before anything was run.
 pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {

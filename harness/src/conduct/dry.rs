@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{ConductError, Request, case_named, plan_case};
+use super::conductor::{case_named, plan_case};
+use super::request::{ConductError, Request};
 use crate::drive::RunSetting;
 use crate::plan::Plan;
 

@@ -1,0 +1,106 @@
+//! What to run, what can be told of it while it runs, and why it cannot be run.
+
+use std::path::PathBuf;
+
+use tokio::sync::watch;
+
+use crate::case::{Case, Selection};
+use crate::drive::{DriveError, StageError};
+use crate::plan::Naming;
+use crate::record::{EvidenceError, RecordError};
+use crate::report::{CaseReport, ControlReport, RunReport, TargetReport};
+use crate::target::{PlaceholderError, Target};
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// On what.
+    pub target: Target,
+    /// Which cases.
+    pub selection: Selection,
+    /// Where names come from.
+    pub naming: Naming,
+    /// No wait of a case is longer than this (milliseconds), where it is set.
+    pub timeout_ms: Option<u64>,
+    /// The defect to plant.
+    pub defect: Option<String>,
+    /// The evidence folder that the user named.
+    pub evidence: Option<PathBuf>,
+    /// The folder under which evidence goes otherwise.
+    pub folder: PathBuf,
+    /// Where cases get their own folders.
+    pub scratch: PathBuf,
+    /// The harness's own executable.
+    pub harness: PathBuf,
+    /// Becomes true when nobody watches over the run any more, just before its servers are killed.
+    pub orphaned: watch::Receiver<bool>,
+    /// The words that repeat this run, after those that name the case.
+    pub repeat: String,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// The target is known by name; nothing was started yet.
+    Begins(&'a TargetReport),
+    /// The target is known to start, and has said who it is.
+    Probed(&'a RunReport),
+    /// The effect was found where the marker turned up: the place, and the query that counts it.
+    EffectFound(&'a str, &'a str),
+    /// A case begins.
+    CaseBegins(&'a Case),
+    /// A case was judged; with what its control showed, if it is one.
+    CaseJudged(&'a Case, &'a CaseReport, Option<&'a ControlReport>),
+}
+
+/// Why a run could not be conducted.
+#[derive(Debug, thiserror::Error)]
+pub enum ConductError {
+    /// A template of the profile is wrong.
+    #[error("{place}: {error}")]
+    Plan {
+        /// The profile.
+        place: String,
+        /// What is wrong.
+        error: PlaceholderError,
+    },
+    /// The profile asks for something that is not there.
+    #[error("{place}: {error}")]
+    Stage {
+        /// The profile.
+        place: String,
+        /// What is wrong.
+        error: StageError,
+    },
+    /// The profile names something that the server does not offer.
+    #[error("{place}: {problem}")]
+    NotOffered {
+        /// The profile.
+        place: String,
+        /// What is missing, and what is there.
+        problem: String,
+    },
+    /// The evidence folder cannot be made.
+    #[error("{0}")]
+    Folder(EvidenceError),
+    /// The evidence cannot be written.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
+    /// The record cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The machine did not let us.
+    #[error("run the cases: {0}")]
+    Machine(DriveError),
+}
+
+impl ConductError {
+    /// Whether the user can mend it, and nothing was run.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Plan { .. } | Self::Stage { .. } | Self::NotOffered { .. } => true,
+            Self::Folder(_) => true,
+            Self::Evidence(_) | Self::Record(_) | Self::Machine(_) => false,
+        }
+    }
+}
