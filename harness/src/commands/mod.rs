@@ -87,7 +87,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::RunArguments),
+    Run(Box<run::RunArguments>),
     List(list::ListArguments),
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),

@@ -197,10 +197,11 @@ fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>)
 
 fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, printer: &mut Printer) -> ExitStatus {
     let deny: BTreeSet<Deny> = arguments.deny.iter().copied().collect();
-    let status = match state {
-        RunState::Interrupted => ExitStatus::Interrupted,
+    let (status, reason) = match state {
+        RunState::Interrupted => (ExitStatus::Interrupted, Some("it was interrupted")),
         RunState::Running | RunState::Finished => judge_run(&report, &deny),
     };
+    report.exit_reason = reason;
     report.exit = status.code();
     match arguments.format {
         Format::Human => {
@@ -219,26 +220,51 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
 }
 
 /// From verdicts to the exit status, in the order of precedence of [`ExitStatus`].
-fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> ExitStatus {
-    let warned = || {
-        let is_warned = |verdict: &CaseVerdict| {
-            let mut checks = verdict.checks.iter();
-            !verdict.warnings.is_empty() || checks.any(|check| check.outcome == CheckOutcome::Warning)
-        };
-        report.cases.iter().any(|case| is_warned(&case.verdict))
+fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> (ExitStatus, Option<&'static str>) {
+    let is_warned = |verdict: &CaseVerdict| {
+        let mut checks = verdict.checks.iter();
+        !verdict.warnings.is_empty() || checks.any(|check| check.outcome == CheckOutcome::Warning)
     };
-    let failed = report.any(Verdict::Fail, false)
-        || report.any(Verdict::Unguarded, !deny.contains(&Deny::Unguarded))
-        || (deny.contains(&Deny::Unsupported) && report.any(Verdict::Unsupported, false))
-        || (deny.contains(&Deny::Warnings) && warned());
-    if failed {
-        return ExitStatus::Failed;
-    }
+    let denied = |what: Deny| deny.contains(&what);
     let nothing_run = report.totals.pass + report.totals.unguarded == 0;
-    if nothing_run || report.any(Verdict::Inconclusive, false) || report.any(Verdict::Unsupported, true) {
-        return ExitStatus::Inconclusive;
-    }
-    ExitStatus::Success
+    let rules = [
+        (report.any(Verdict::Fail, false), ExitStatus::Failed, "a case failed"),
+        (
+            report.any(Verdict::Unguarded, true),
+            ExitStatus::Failed,
+            "a case that was named is unguarded",
+        ),
+        (
+            denied(Deny::Unguarded) && report.any(Verdict::Unguarded, false),
+            ExitStatus::Failed,
+            "a case is unguarded, and --deny says that it must not be",
+        ),
+        (
+            denied(Deny::Unsupported) && report.any(Verdict::Unsupported, false),
+            ExitStatus::Failed,
+            "a case is unsupported, and --deny says that it must not be (leave it out with --skip)",
+        ),
+        (
+            denied(Deny::Warnings) && report.cases.iter().any(|case| is_warned(&case.verdict)),
+            ExitStatus::Failed,
+            "there are warnings, and --deny says that there must not be",
+        ),
+        (
+            report.any(Verdict::Inconclusive, false),
+            ExitStatus::Inconclusive,
+            "a case is inconclusive",
+        ),
+        (
+            report.any(Verdict::Unsupported, true),
+            ExitStatus::Inconclusive,
+            "a case that was named is unsupported",
+        ),
+        (nothing_run, ExitStatus::Inconclusive, "nothing was run"),
+    ];
+    let first = rules.into_iter().find(|(applies, ..)| *applies);
+    first.map_or((ExitStatus::Success, None), |(_, status, reason)| {
+        (status, Some(reason))
+    })
 }
 
 fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, String> {

@@ -60,6 +60,9 @@ pub fn calibrate(setting: &RunSetting, plan: &Plan, folder: &CaseFolder) -> Resu
 
 /// Which places there are, each with the flag that counts it; a person knows which is the effect, and which its shadow.
 fn ambiguous(grown: &[&Place], places: &Places) -> String {
+    // A cell that is the marker is data; one that merely holds it is more often a copy of the request.
+    let mut grown = grown.to_vec();
+    grown.sort_by_key(|place| !places.found[*place].is_whole);
     let choices = grown.iter().map(|place| {
         let line = suggestion::line(place, places.found[*place]);
         match sql_of(&line) {
@@ -69,7 +72,8 @@ fn ambiguous(grown: &[&Place], places: &Places) -> String {
     });
     let choices: Vec<String> = choices.collect();
     format!(
-        "the marker turned up in {} places; say which one is the effect: {}",
+        "the marker turned up in {} places; say which one is the effect (a table that keeps requests or keys is not: it has one \
+         row also where the effect doubled): {}",
         grown.len(),
         choices.join("; or ")
     )

@@ -218,6 +218,9 @@ impl Facts {
                     facts.insert("answered".into(), delivered.is_some().into());
                 }
             }
+            if delivered.is_none() && write.fault.is_none() && slice.ended_by_itself() {
+                facts.insert("server_ended".into(), true.into());
+            }
             let earlier = history.results(&write.operation);
             let told = delivered.map_or(Vec::new(), |reply| disclosed(reply, last, earlier));
             facts.insert("disclosed".into(), json!(told));

@@ -77,6 +77,11 @@ impl<'a> StepSlice<'a> {
             .find_map(|frame| Reply::to(frame, id))
     }
 
+    /// Whether the server's standard output ended in this step.
+    pub(super) fn ended_by_itself(&self) -> bool {
+        self.events.iter().any(|event| event.body == Body::StreamEnded)
+    }
+
     /// The wait for a reply that ran out in this step, in words.
     pub(super) fn ran_out(&self) -> Option<String> {
         self.events.iter().find_map(|event| {

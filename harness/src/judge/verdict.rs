@@ -53,7 +53,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .iter()
         .map(|check| checks::evaluate(check, plan, &facts))
         .collect();
-    verdict.notes = notes(&verdict.checks);
+    verdict.notes = notes(&verdict.checks, plan.contract.preset.is_reference());
     verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
     verdict.facts = facts.tree;
     let cut_short = cut_short(record);
@@ -159,11 +159,11 @@ fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Opti
 }
 
 /// What a reader of a pass should know: a promise that the case could not test, or that nobody made. That a policy of the
-/// reference server does not apply elsewhere is no news.
-fn notes(checks: &[CheckResult]) -> Vec<String> {
+/// reference server does not apply elsewhere is no news, unless the contract claims it.
+fn notes(checks: &[CheckResult], claims_policies: bool) -> Vec<String> {
     let noted = |check: &&CheckResult| match check.outcome {
         CheckOutcome::Noted => true,
-        CheckOutcome::NotApplicable => check.basis == Basis::Contract,
+        CheckOutcome::NotApplicable => check.basis == Basis::Contract || claims_policies,
         CheckOutcome::Held
         | CheckOutcome::Broken
         | CheckOutcome::Unguarded

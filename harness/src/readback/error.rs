@@ -37,7 +37,9 @@ pub enum ReadError {
         reason: String,
     },
     /// Somebody is writing. Nothing is wrong, and asking again later is the answer.
-    #[error("read {store}: somebody is writing to it; ask again, and if it stays so look for a transaction left open")]
+    #[error(
+        "read {store}: somebody is writing to it; ask again, and if it stays so look for a transaction left open, or for an exclusive lock (`locking_mode=EXCLUSIVE`), beside which nobody can read"
+    )]
     Busy {
         /// The store that was asked.
         store: PathBuf,

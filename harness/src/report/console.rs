@@ -59,8 +59,15 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
         plain(format!("  {}", case.title)),
         span(Style::Dim, format!("  {} ms", millis(report.micros))),
     ]);
-    if report.verdict.verdict == Verdict::Unsupported || report.blocked {
+    if report.verdict.verdict == Verdict::Unsupported {
         return show_reason(printer, report);
+    }
+    if report.blocked {
+        // Why is said at the control.
+        printer.line(&[plain(format!(
+            "{INDENT}it was not run, because the control did not pass"
+        ))]);
+        return;
     }
     let warned = report
         .verdict
@@ -266,7 +273,21 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
         printer.line(&[span(Style::Odd, "INCONCLUSIVE "), plain(reason.as_str())]);
     }
     show_missing(printer, &report.cases);
+    if report
+        .cases
+        .iter()
+        .any(|case| case.missing.contains(&Surface::Write.name()))
+    {
+        let text = "name its write with --write and --store, or describe the server in a target.toml";
+        printer.line(&[span(Style::Dim, format!("{INDENT}hint          ")), plain(text)]);
+    }
     printer.blank();
+    if let Some(reason) = report.exit_reason {
+        printer.line(&[
+            span(Style::Bold, "exit      "),
+            plain(format!("{}: {reason}", report.exit)),
+        ]);
+    }
     printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
     printer.line(&totals(report));
 }

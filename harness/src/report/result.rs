@@ -50,6 +50,8 @@ pub struct RunReport {
     pub evidence: String,
     /// The exit code.
     pub exit: u8,
+    /// Why it is not 0.
+    pub exit_reason: Option<&'static str>,
 }
 
 /// What was tested.
@@ -155,6 +157,7 @@ impl RunReport {
             totals: RunTotals::default(),
             evidence,
             exit: 0,
+            exit_reason: None,
         }
     }
 

@@ -51,6 +51,9 @@ fn labels(case: &Case) -> impl Iterator<Item = &str> {
 
 fn told(facts: &Value) -> String {
     let mut told = match facts["outcome"].as_str() {
+        Some("unknown") if facts["server_ended"] == true => {
+            "no reply: the server ended (its last words: harness show, with --stderr)".to_owned()
+        }
         Some("unknown") => "no reply: the outcome is unknown to the client".to_owned(),
         Some("result") => "a result".to_owned(),
         Some("asked") => "asked for input".to_owned(),
