@@ -43,6 +43,9 @@ const SUMS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const DEPTH_MAX: usize = 8;
 const FILES_MAX: usize = 100_000;
 
+/// How large evidence may be in all, in bytes: a sparse file of many terabytes would be digested for days.
+const BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
+
 /// Why evidence could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
@@ -69,7 +72,9 @@ pub enum EvidenceError {
         path: PathBuf,
     },
     /// It is deeper or larger than evidence can be.
-    #[error("{path} is not evidence: it has more than {FILES_MAX} files, or folders deeper than {DEPTH_MAX}")]
+    #[error(
+        "{path} is not evidence: it has more than {FILES_MAX} files or {BYTES_MAX} bytes, or folders deeper than {DEPTH_MAX}"
+    )]
     TooLarge {
         /// The folder.
         path: PathBuf,
@@ -219,6 +224,7 @@ impl Evidence {
     fn walk(&self) -> Result<(Vec<String>, Vec<String>), EvidenceError> {
         let mut strangers = Vec::new();
         let mut files = Vec::new();
+        let mut bytes = 0;
         let mut folders = vec![(self.root.clone(), 0_usize)];
         while let Some((folder, depth)) = folders.pop() {
             let entries = fs::read_dir(&folder).map_err(|source| EvidenceError::file("read", &folder, source))?;
@@ -233,10 +239,11 @@ impl Evidence {
                 } else if !kind.is_file() {
                     strangers.push(name);
                 } else if name != SUMS_FILE {
+                    bytes += entry.metadata().map_or(0, |metadata| metadata.len());
                     files.push(name);
                 }
             }
-            if depth > DEPTH_MAX || files.len() > FILES_MAX {
+            if depth > DEPTH_MAX || files.len() > FILES_MAX || bytes > BYTES_MAX {
                 return Err(EvidenceError::TooLarge {
                     path: self.root.clone(),
                 });
@@ -386,6 +393,14 @@ mod tests {
             fs::write(&path, changed).expect("write");
             assert!(!findings(&evidence).is_empty());
         }
+    }
+
+    #[test]
+    fn a_sparse_file_beyond_the_bound_is_refused_and_not_read() {
+        let (_folder, evidence) = sealed();
+        let file = fs::File::create(evidence.root().join("sparse")).expect("create");
+        file.set_len(BYTES_MAX + 1).expect("a sparse file");
+        assert!(matches!(evidence.inventory(), Err(EvidenceError::TooLarge { .. })));
     }
 
     #[test]
