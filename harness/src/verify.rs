@@ -89,8 +89,8 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
                 recount(&evidence.case(id), id, &record, verified);
                 verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
                 verified.notes.extend(unknown_revision(&case));
-                // A run that was killed leaves the case it was in with a record and without a verdict.
                 verified.findings.extend(spliced(id, &record, run));
+                // A run that was killed leaves the case it was in with a record and without a verdict.
                 if verified.finished || run.verdicts.contains_key(id) {
                     verified.findings.extend(differences(evidence, run, &case, &verdict));
                 }

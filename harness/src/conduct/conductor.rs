@@ -38,8 +38,7 @@ pub async fn conduct(
             hint,
             last_words,
         }) => {
-            conductor.run.did_not_start = Some(reason.clone());
-            conductor.run.executed.clear();
+            conductor.nothing_was_run(&reason);
             report.did_not_start = Some(reason);
             report.hint = hint.map(str::to_owned);
             report.last_words = last_words;
@@ -55,19 +54,33 @@ pub async fn conduct(
             }
             report.warnings = offered.warnings;
             tell(Progress::Probed(&report));
-            if let Some(blind) = conductor.look_for_effect(era, interrupts, &mut report, tell).await? {
-                conductor.run.did_not_start = Some(blind.clone());
-                conductor.run.executed.clear();
-                report.blind = Some(blind);
-                conductor.end(RunState::Finished)?;
-                return Ok((report, RunState::Finished));
+            match conductor.look_for_effect(era, interrupts, &mut report, tell).await? {
+                Looked::CanCount => conductor.cases(era, interrupts, &mut report, tell).await?,
+                Looked::Interrupted => {
+                    conductor.run.executed.clear();
+                    RunState::Interrupted
+                }
+                Looked::Blind(reason) => {
+                    conductor.nothing_was_run(&reason);
+                    report.blind = Some(reason);
+                    RunState::Finished
+                }
             }
-            conductor.cases(era, interrupts, &mut report, tell).await?
         }
     };
     conductor.halt_if_orphaned().await;
     conductor.end(state)?;
     Ok((report, state))
+}
+
+/// What came of looking for the effect.
+enum Looked {
+    /// Effects can be counted.
+    CanCount,
+    /// They cannot, and why.
+    Blind(String),
+    /// The user stopped it.
+    Interrupted,
 }
 
 struct Conductor {
@@ -82,20 +95,7 @@ struct Conductor {
 impl Conductor {
     /// Everything that can be wrong without a server is found here, before a folder is made.
     fn begin(request: Request) -> Result<Self, ConductError> {
-        let place = request.target.place();
-        let setting = RunSetting::new(
-            request.target.clone(),
-            request.naming.clone(),
-            request.harness.clone(),
-            request.scratch.clone(),
-            request.defect.clone(),
-        );
-        let staged = |error| ConductError::Stage {
-            place: place.clone(),
-            error,
-        };
-        let setting = setting.map_err(staged)?;
-        setting.check().map_err(staged)?;
+        let setting = setting_of(&request)?;
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
             let planned = plan_case(&setting.target, case_named(id), &request)?;
@@ -169,44 +169,52 @@ impl Conductor {
         }
     }
 
+    /// What `run.json` says of a run that came to no case.
+    fn nothing_was_run(&mut self, reason: &str) {
+        self.run.did_not_start = Some(reason.to_owned());
+        self.run.executed.clear();
+    }
+
     /// Ends a run that makes no sense on this server, before any case.
     fn refuse<T>(mut self, problem: String) -> Result<T, ConductError> {
         let place = self.request.target.place();
-        self.run.did_not_start = Some(format!("nothing was run: {problem}"));
-        self.run.executed.clear();
+        self.nothing_was_run(&format!("nothing was run: {problem}"));
         self.end(RunState::Finished)?;
         Err(ConductError::NotOffered { place, problem })
     }
 
     /// Where nobody said how effects are counted: writes one, and looks for it. What is found is used as if the profile had
-    /// said it; the result is why nothing can be counted, where that is so.
+    /// said it.
     async fn look_for_effect(
         &mut self,
         era: Era,
         interrupts: &mut Interrupts,
         report: &mut RunReport,
         tell: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Option<String>, ConductError> {
+    ) -> Result<Looked, ConductError> {
         let target = &self.setting.target;
         if target.read_effects.is_some() || target.write.is_none() || target.store.is_none() {
-            return Ok(None);
+            return Ok(Looked::CanCount);
         }
         let case = calibration();
         let plan = self.plan(case)?;
         self.plans.insert(case.id.clone(), plan.clone());
         let folder = self.evidence.calibration();
         let interrupted = self.drive(case, era, &folder, None, interrupts).await?;
+        self.halt_if_orphaned().await;
         let verdict = judge(case, &Record::read(&folder)?);
         Evidence::write_json(&folder.verdict_file(), &verdict)?;
-        if interrupted || verdict.verdict != Verdict::Pass {
-            return Ok(Some(
-                verdict
-                    .reason
-                    .unwrap_or_else(|| "the write could not be done".to_owned()),
+        if interrupted {
+            return Ok(Looked::Interrupted);
+        }
+        if verdict.verdict != Verdict::Pass {
+            let reason = verdict.reason;
+            return Ok(Looked::Blind(
+                reason.unwrap_or_else(|| "the write could not be done".to_owned()),
             ));
         }
         match calibrate(&self.setting, &plan, &folder).map_err(ConductError::Machine)? {
-            Calibrated::NotFound(reason) => Ok(Some(reason)),
+            Calibrated::NotFound(reason) => Ok(Looked::Blind(reason)),
             Calibrated::Found { place, sql } => {
                 tell(Progress::EffectFound(&place, &sql));
                 report.read_effects = Some(sql.clone());
@@ -217,7 +225,7 @@ impl Conductor {
                     self.plans.insert(id, plan);
                 }
                 self.save()?;
-                Ok(None)
+                Ok(Looked::CanCount)
             }
         }
     }
@@ -249,8 +257,7 @@ impl Conductor {
                 reason: verdict.reason.clone(),
                 micros: since.stamp().micros,
             };
-            let mut case_report = self.report_case(case, verdict.clone(), &summary);
-            case_report.blocked = failed_control(case, &done).is_some();
+            let case_report = self.report_case(case, verdict.clone(), &summary, blocked.is_some());
             self.run.verdicts.insert(id.clone(), summary);
             self.save()?;
             let control = is_control(case).then(|| ControlReport::of(case, &verdict));
@@ -305,7 +312,7 @@ impl Conductor {
         Ok(interrupted)
     }
 
-    fn report_case(&self, case: &Case, verdict: CaseVerdict, summary: &CaseSummary) -> CaseReport {
+    fn report_case(&self, case: &Case, verdict: CaseVerdict, summary: &CaseSummary, blocked: bool) -> CaseReport {
         CaseReport {
             family: case.family.clone(),
             number: case.number,
@@ -314,7 +321,7 @@ impl Conductor {
             requested: self.request.selection.requested.contains(&case.id),
             micros: summary.micros,
             operations: OperationReport::all(&self.plans[&case.id]),
-            blocked: false,
+            blocked,
             missing: self.plans[&case.id]
                 .missing(case)
                 .iter()
@@ -346,6 +353,20 @@ impl Conductor {
         self.evidence.seal()?;
         Ok(())
     }
+}
+
+/// What is the same for every case of a run, with every template checked.
+pub(super) fn setting_of(request: &Request) -> Result<RunSetting, ConductError> {
+    let setting = RunSetting::new(
+        request.target.clone(),
+        request.naming.clone(),
+        request.harness.clone(),
+        request.scratch.clone(),
+        request.defect.clone(),
+    );
+    let setting = setting.map_err(|error| ConductError::stage(request, error))?;
+    setting.check().map_err(|error| ConductError::stage(request, error))?;
+    Ok(setting)
 }
 
 /// Plans one case, its waits cut to what the request allows.

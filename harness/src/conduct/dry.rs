@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::conductor::{case_named, plan_case};
+use super::conductor::{case_named, plan_case, setting_of};
 use super::request::{ConductError, Request};
-use crate::drive::RunSetting;
 use crate::plan::Plan;
 
 /// What a run would do.
@@ -32,20 +31,8 @@ pub struct DryRun {
 
 /// Plans a run, with every check that a run begins with.
 pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
-    let place = request.target.place();
-    let staged = |error| ConductError::Stage {
-        place: place.clone(),
-        error,
-    };
-    let setting = RunSetting::new(
-        request.target.clone(),
-        request.naming.clone(),
-        request.harness.clone(),
-        request.scratch.clone(),
-        request.defect.clone(),
-    );
-    let setting = setting.map_err(staged)?;
-    setting.check().map_err(staged)?;
+    let staged = |error| ConductError::stage(request, error);
+    let setting = setting_of(request)?;
     let stage = setting.dry_stage();
     let spec = setting.launch_spec(&stage, std::path::PathBuf::new()).map_err(staged)?;
     let store = setting.store_path(&stage).map_err(staged)?;

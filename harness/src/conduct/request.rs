@@ -95,6 +95,13 @@ pub enum ConductError {
 }
 
 impl ConductError {
+    pub(super) fn stage(request: &Request, error: StageError) -> Self {
+        Self::Stage {
+            place: request.target.place(),
+            error,
+        }
+    }
+
     /// Whether the user can mend it, and nothing was run.
     pub fn is_usage(&self) -> bool {
         match self {

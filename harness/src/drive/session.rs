@@ -11,7 +11,7 @@ use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
 use crate::fault::Delivery;
 use crate::protocol::{self, Era, Reply};
-use crate::record::{Body, Direction, Message};
+use crate::record::{AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Message};
 
 /// From the end of a tree to the end of its standard output and error.
 const DRAIN_MS: u64 = 2_000;
@@ -220,14 +220,14 @@ impl Session {
             .close_stdin_and_wait(Duration::from_millis(bound_ms))
             .await;
         if wait == ExitWait::StillRunning {
-            let what = "the exit of the server after the end of its standard input".to_owned();
+            let what = AWAITED_EXIT.to_owned();
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }
         // Helpers may still be writing: they get their time, and only then is a count taken.
         let quiet = Duration::from_millis(quiet_ms);
         let process = &mut self.launched.process;
         if wait != ExitWait::StillRunning && !clock::wait_until(quiet, || process.survivors() == 0).await {
-            let what = "the end of what the server left running".to_owned();
+            let what = AWAITED_HELPERS.to_owned();
             let bound_ms = quiet_ms;
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }

@@ -136,23 +136,23 @@ impl Facts {
             if let Some(ledger) = &seen.ledger {
                 self.count(&mut facts, label, "ledger", name, ledger.count(), ledger.problem());
             }
-            insert(&mut facts, "rows", name, json!(rows(&seen.effects)));
-            if let Some(before) = history.rows.get(name).filter(|rows| !rows.is_empty()) {
-                insert(&mut facts, "kept", name, holds_all(&rows(&seen.effects), before).into());
+            let rows = rows(&seen.effects);
+            if let Some(before) = history.rows.get(name) {
+                insert(&mut facts, "kept", name, holds_all(&rows, before).into());
             }
             if let Some(count) = on_copy {
                 insert(&mut facts, "doubled", name, count.into());
             }
-            let Some(operation) = plan.operations.get(name).filter(|_| history.changed.contains_key(name)) else {
-                continue;
-            };
-            match new_data(operation, &rows(&seen.effects), history.rows_before_change(name)) {
-                Some(count) => insert(&mut facts, "new_data", name, count.into()),
-                None => self.not_observed(
-                    format!("{label}.new_data.{name}"),
-                    "no observation saw the first write before the changed one was sent, so the rows cannot be told apart",
-                ),
+            if let Some(operation) = plan.operations.get(name).filter(|_| history.changed.contains_key(name)) {
+                match new_data(operation, &rows, history.rows_before_change(name)) {
+                    Some(count) => insert(&mut facts, "new_data", name, count.into()),
+                    None => self.not_observed(
+                        format!("{label}.new_data.{name}"),
+                        "no observation saw the first write before the changed one was sent, so the rows cannot be told apart",
+                    ),
+                }
             }
+            insert(&mut facts, "rows", name, rows.into());
         }
         if let ReadFrom::Frozen {
             problem: Some(problem), ..
@@ -327,7 +327,7 @@ impl Facts {
 struct History<'a> {
     last_request: BTreeMap<&'a str, Request<'a>>,
     replies: BTreeMap<&'a str, Vec<Reply<'a>>>,
-    /// Rows that the last observation that saw any saw, by operation.
+    /// Rows that the last observation that saw any saw, by operation; never none.
     rows: BTreeMap<String, Vec<Value>>,
     /// Rows as they were seen before the operation was sent with changed data.
     changed: BTreeMap<String, Option<Vec<Value>>>,
@@ -336,7 +336,7 @@ struct History<'a> {
 impl<'a> History<'a> {
     fn sent(&mut self, write: &'a WriteStep, last: Request<'a>, reply: Option<Reply<'a>>) {
         if write.changed {
-            let seen = self.rows.get(&write.operation).filter(|rows| !rows.is_empty()).cloned();
+            let seen = self.rows.get(&write.operation).cloned();
             self.changed.entry(write.operation.clone()).or_insert(seen);
         } else {
             self.last_request.insert(&write.operation, last);

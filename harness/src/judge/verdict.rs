@@ -6,7 +6,8 @@ use super::rows;
 use super::steps::outcome;
 use crate::case::{Basis, Case};
 use crate::record::{
-    Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record, VERDICT_FORMAT, Verdict,
+    AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
+    VERDICT_FORMAT, Verdict,
 };
 
 /// The version of the judge: goes up when the same record can get another verdict.
@@ -183,7 +184,7 @@ fn unclean_stops(record: &Record) -> impl Iterator<Item = String> {
     record.events.iter().filter_map(|event| {
         let Body::TimedOut { what, bound_ms } = &event.body else { return None };
         let process = event.process.as_deref()?;
-        let is_stop = what.starts_with("the exit of") || what.starts_with("the end of");
+        let is_stop = [AWAITED_EXIT, AWAITED_HELPERS].contains(&what.as_str());
         is_stop.then(|| {
             format!("{process}: {what} did not come within {bound_ms} ms; it was killed, and what it still meant to write is in no count")
         })

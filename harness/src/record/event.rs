@@ -121,6 +121,12 @@ pub enum Body {
     },
 }
 
+/// What [`Body::TimedOut`] names when a server did not exit after the end of its standard input.
+pub const AWAITED_EXIT: &str = "the exit of the server after the end of its standard input";
+
+/// What [`Body::TimedOut`] names when processes that a server left running did not end.
+pub const AWAITED_HELPERS: &str = "the end of what the server left running";
+
 /// How a case ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]

@@ -20,7 +20,10 @@ mod run;
 mod runs;
 mod verdict;
 
-pub use event::{Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX, Transport};
+pub use event::{
+    AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX,
+    Transport,
+};
 pub use evidence::{CaseFolder, Evidence, EvidenceError, RUN_FILE, SUMS_FILE};
 pub use inventory::{Finding, Inventory};
 pub use observation::{Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome};

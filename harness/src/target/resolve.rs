@@ -100,17 +100,17 @@ pub fn set_write(
 
 /// Gives a target the query that counts its effects.
 pub fn set_effects(target: &mut Target, sql: &str) -> Result<(), String> {
-    if !selects_by_marker(sql) {
-        return Err(
-            "it does not select by $marker, so it would count other rows too; add `WHERE … = $marker`".to_owned(),
-        );
-    }
-    target.read_effects = Some(sql.to_owned());
+    target.read_effects = Some(require_marker("it", sql.to_owned())?);
     Ok(())
 }
 
-fn selects_by_marker(sql: &str) -> bool {
-    sql.contains("$marker")
+fn require_marker(what: &str, sql: String) -> Result<String, String> {
+    if sql.contains("$marker") {
+        return Ok(sql);
+    }
+    Err(format!(
+        "{what} does not select by $marker, so it would count other rows too; add `WHERE … = $marker`"
+    ))
 }
 
 fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Result<Target, String> {
@@ -123,14 +123,11 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
     if written.read.effects.is_some() && written.store.is_none() {
         return Err("[read.effects] needs a [store] to read: add kind and path".to_owned());
     }
-    let effects = written.read.effects.map(|query| query.sql);
+    let effects = written.read.effects;
+    let effects = effects
+        .map(|query| require_marker("read.effects.sql", query.sql))
+        .transpose()?;
     let ledger = written.read.ledger.map(|query| query.sql);
-    if effects.as_ref().is_some_and(|sql| !selects_by_marker(sql)) {
-        return Err(
-            "read.effects.sql does not select by $marker, so it would count other rows too; add `WHERE … = $marker`"
-                .to_owned(),
-        );
-    }
     if ledger
         .as_ref()
         .is_some_and(|sql| !sql.contains("$operation") && !sql.contains("$marker"))

@@ -123,3 +123,34 @@ fn an_interrupt_while_the_target_is_probed_leaves_nothing() {
     assert_eq!(verified.findings(), [""; 0]);
     assert_eq!(verified.code, 3);
 }
+
+/// The search for the effect is a part of the run: who stops it there has stopped the run, and nothing was found wanting.
+#[test]
+fn an_interrupt_while_the_effect_is_looked_for_is_an_interrupt() {
+    let mark = new_mark();
+    let server = crate::support::profile::plain_server().display().to_string();
+    let harness = Harness::new()
+        .words(&[
+            "--write",
+            "create_order={\"note\":\"{marker}\",\"qty\":1}",
+            "--store",
+            "{data}/o.sqlite3",
+        ])
+        .words(&["-e", &format!("{}={mark}", crate::support::MARK_VARIABLE)])
+        .server(&[
+            &server,
+            "--database",
+            "{data}/o.sqlite3",
+            "--misbehave",
+            "never-answer-writes",
+        ]);
+    let running = Running::start(harness, &mark);
+    running.await_event("calibration", is_write);
+    running.signal_group(Signal::INT);
+    let done = running.end();
+    done.exits(130);
+    let run: Value = serde_json::from_slice(&std::fs::read(done.latest().join("run.json")).unwrap()).unwrap();
+    assert_eq!(run["state"], "interrupted");
+    assert_eq!(run["did_not_start"], Value::Null);
+    assert_eq!(done.verify(&done.latest()).code, 3);
+}
