@@ -5,76 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A surface: something a target must offer before a case, a step or a check makes sense on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Surface {
-    /// One effectful tool call, spelled out in the profile's `[write]`.
-    #[serde(rename = "write")]
-    Write,
-    /// A way to send the same write with changed data under the same identity.
-    #[serde(rename = "write.change")]
-    WriteChange,
-    /// An operation identity that the client chooses: a retry reuses it, a new write takes a new one.
-    #[serde(rename = "identity")]
-    Identity,
-    /// Effects can be counted in the server's own store.
-    #[serde(rename = "read.effects")]
-    ReadEffects,
-    /// Operation rows can be counted in the server's own ledger.
-    #[serde(rename = "read.ledger")]
-    ReadLedger,
-    /// A tool that reports what became of an operation.
-    #[serde(rename = "status")]
-    Status,
-    /// The place in a result where the server says that it replayed.
-    #[serde(rename = "replies.replayed")]
-    RepliesReplayed,
-    /// A conflict can be told from other refusals.
-    #[serde(rename = "contract.conflict")]
-    ContractConflict,
-}
-
-impl Surface {
-    /// Every surface, in the order in which help and `explain` list them.
-    pub const ALL: [Self; 8] = [
-        Self::Write,
-        Self::WriteChange,
-        Self::Identity,
-        Self::ReadEffects,
-        Self::ReadLedger,
-        Self::Status,
-        Self::RepliesReplayed,
-        Self::ContractConflict,
-    ];
-
-    /// The name that case files use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::WriteChange => "write.change",
-            Self::Identity => "identity",
-            Self::ReadEffects => "read.effects",
-            Self::ReadLedger => "read.ledger",
-            Self::Status => "status",
-            Self::RepliesReplayed => "replies.replayed",
-            Self::ContractConflict => "contract.conflict",
-        }
-    }
-
-    /// What to put into a profile so that the target has it.
-    pub fn advice(self) -> &'static str {
-        match self {
-            Self::Write => "[write] names no tool",
-            Self::WriteChange => "[write] has neither `change` nor an `{input}` to change",
-            Self::Identity => "[identity] is missing, `none` or natural: the client cannot choose an identity",
-            Self::ReadEffects => "[read.effects] is missing: effects cannot be counted",
-            Self::ReadLedger => "[read.ledger] is missing: operation rows cannot be counted",
-            Self::Status => "[status] names no tool",
-            Self::RepliesReplayed => "[replies] does not say where `replayed` is",
-            Self::ContractConflict => "[contract] conflict does not say how a refusal as a conflict looks",
-        }
-    }
-}
+use super::step::Step;
+use super::surface::Surface;
 
 /// A frozen script of steps plus checks.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,8 +37,8 @@ pub struct Case {
     pub controls: Vec<String>,
     /// Every wait of the case, by name.
     pub bounds: Bounds,
-    /// The operations that the steps write, each with the operation whose marker it carries (mostly itself).
-    pub operations: BTreeMap<String, String>,
+    /// The operations that the steps write.
+    pub operations: BTreeMap<String, OperationUse>,
     /// What is done, in order.
     pub steps: Vec<Step>,
     /// What must be found.
@@ -115,6 +47,36 @@ pub struct Case {
     pub digest: String,
     /// The file itself, kept so that evidence holds what was run.
     pub text: String,
+}
+
+/// An operation as a case uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationUse {
+    /// The operation whose marker it carries, mostly itself.
+    pub marked_as: String,
+    /// What the write is told to do, where it can be told.
+    pub mode: Mode,
+}
+
+/// What a write is told to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// All of it in one transaction.
+    #[default]
+    Atomic,
+    /// Two steps of which the second fails, and so does its compensation.
+    Partial,
+}
+
+impl Mode {
+    /// What `{mode}` is filled in with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Atomic => "atomic",
+            Self::Partial => "partial",
+        }
+    }
 }
 
 /// The named bounds of a case, in milliseconds.
@@ -163,129 +125,6 @@ impl Default for Bounds {
     }
 }
 
-/// One step of a case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Step {
-    /// Launch a server process and finish the handshake.
-    Start {
-        /// The name by which later steps and checks know the process.
-        process: String,
-    },
-    /// Close a process's standard input and wait for its exit; whatever is left of its tree is then killed.
-    Stop {
-        /// Which process.
-        process: String,
-    },
-    /// SIGKILL a process's whole tree.
-    Kill {
-        /// Which process.
-        process: String,
-    },
-    /// Read the store back.
-    Observe {
-        /// The name of the observation.
-        label: String,
-        /// Whether the server may live meanwhile.
-        when: When,
-        /// Whether to count on a copy with doubled rows too.
-        doubled: Option<Doubled>,
-    },
-    /// Send the write of an operation.
-    Write(WriteStep),
-    /// Ask the status tool for an operation.
-    Status {
-        /// Which operation.
-        operation: String,
-        /// The name by which checks know this step.
-        name: String,
-        /// Skipped where the target lacks this surface.
-        only: Option<Surface>,
-    },
-}
-
-/// `write = "A"` and what goes with it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WriteStep {
-    /// Which operation.
-    pub operation: String,
-    /// The name by which checks know this step.
-    pub name: String,
-    /// From which round it starts.
-    pub from: From,
-    /// With changed data under the same identity.
-    pub changed: bool,
-    /// What breaks meanwhile.
-    pub fault: Option<Fault>,
-}
-
-/// From which round a `write` step starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum From {
-    /// The whole write, round one first.
-    Start,
-    /// The last request of the operation again, with a new JSON-RPC id (the default once it has been sent).
-    Repeat,
-}
-
-/// Whether the server may live while the store is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum When {
-    /// Read the live store, without harming its writer.
-    Now,
-    /// Only when no process of the server is left; the store is frozen first, and the frozen copy is read.
-    Quiet,
-}
-
-/// When to double the marked rows in a copy of the frozen store, and count there with the same query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Doubled {
-    /// Beside the count itself. It catches a query that groups by the identity, which two writes with two identities
-    /// would not.
-    Always,
-    /// Instead of the count, where no effect came since the observation before: the server's own natural key forbids a
-    /// second row.
-    IfNeeded,
-}
-
-/// The fault of a `write` step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
-    /// Which request of the write it belongs to.
-    pub at: Round,
-    /// Until when the reply is withheld.
-    pub until: Until,
-    /// What happens then.
-    pub then: Then,
-}
-
-/// A request of a write, by its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Round {
-    /// The request that makes the effect: the only one, or the final continuation.
-    LastRound,
-}
-
-/// Until when a reply is withheld.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Until {
-    /// Until read-back of the live store shows the effect.
-    EffectVisible,
-}
-
-/// What a fault does at its moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Then {
-    /// SIGKILL for the whole process tree, helpers that left the group included.
-    KillGroup,
-}
-
 /// One assertion of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
@@ -305,6 +144,8 @@ pub struct Check {
     pub source: Option<CheckSource>,
     /// Path of a fact → the literal it must equal.
     pub expect: BTreeMap<String, Value>,
+    /// Path of a fact → the literals of which it must equal one.
+    pub among: BTreeMap<String, Vec<Value>>,
     /// Pairs of paths whose facts must be equal.
     pub same: Vec<(String, String)>,
 }

@@ -4,7 +4,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use super::definition::{Basis, CheckSource, Doubled, From, Promise, Round, Surface, Then, Until, When};
+use super::definition::{Basis, CheckSource, Mode, Promise};
+use super::step::{Doubled, From, Inputs, Rotation, Round, Rounds, Settings, State, Then, Until, When};
+use super::surface::Surface;
 
 /// The version of the case format that this harness writes and reads.
 pub const CASE_FORMAT: u32 = 1;
@@ -58,16 +60,72 @@ pub(super) struct StepWritten {
     pub(super) kill: Option<String>,
     pub(super) observe: Option<String>,
     pub(super) write: Option<String>,
+    pub(super) send: Option<String>,
+    #[serde(rename = "await")]
+    pub(super) awaited: Option<String>,
+    pub(super) cancel: Option<String>,
     pub(super) status: Option<String>,
+    pub(super) advance_s: Option<u64>,
+    pub(super) hold: Option<String>,
+    pub(super) release: Option<String>,
+    pub(super) reconcile: Option<String>,
     #[serde(rename = "as")]
     pub(super) name: Option<String>,
+    pub(super) on: Option<String>,
     pub(super) only: Option<Surface>,
     pub(super) when: Option<When>,
     pub(super) doubled: Option<Doubled>,
     pub(super) from: Option<From>,
+    pub(super) of: Option<String>,
+    pub(super) rounds: Option<Rounds>,
     pub(super) changed: Option<bool>,
     pub(super) marker: Option<String>,
+    pub(super) mode: Option<Mode>,
+    pub(super) state: Option<State>,
+    pub(super) inputs: Option<Inputs>,
+    pub(super) capabilities: Option<Capabilities>,
     pub(super) fault: Option<FaultWritten>,
+    pub(super) principal: Option<String>,
+    pub(super) failpoint: Option<String>,
+    pub(super) rotate: Option<Rotation>,
+    pub(super) settings: Option<Settings>,
+}
+
+impl StepWritten {
+    /// The one verb of the step and its object.
+    pub(super) fn verb(&self) -> Result<(&'static str, String), String> {
+        let verbs = [
+            ("start", self.start.clone()),
+            ("stop", self.stop.clone()),
+            ("kill", self.kill.clone()),
+            ("observe", self.observe.clone()),
+            ("write", self.write.clone()),
+            ("send", self.send.clone()),
+            ("await", self.awaited.clone()),
+            ("cancel", self.cancel.clone()),
+            ("status", self.status.clone()),
+            ("advance_s", self.advance_s.map(|seconds| seconds.to_string())),
+            ("hold", self.hold.clone()),
+            ("release", self.release.clone()),
+            ("reconcile", self.reconcile.clone()),
+        ];
+        let names = verbs.each_ref().map(|(verb, _)| *verb).join(", ");
+        let mut used = verbs
+            .into_iter()
+            .filter_map(|(verb, object)| object.map(|object| (verb, object)));
+        match (used.next(), used.next()) {
+            (Some(one), None) => Ok(one),
+            _ => Err(format!("it needs exactly one of {names}")),
+        }
+    }
+}
+
+/// What a client declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Capabilities {
+    /// Nothing.
+    None,
 }
 
 /// `fault = { … }` of a `write` step.
@@ -93,6 +151,8 @@ pub(super) struct CheckWritten {
     pub(super) source: Option<CheckSource>,
     #[serde(default)]
     pub(super) expect: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(super) among: BTreeMap<String, Vec<Value>>,
     #[serde(default)]
     pub(super) same: Vec<(String, String)>,
 }

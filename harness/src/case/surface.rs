@@ -1,0 +1,77 @@
+//! Surfaces: what a target must offer before a case, a step or a check makes sense on it. One table, from which help,
+//! `explain` and the messages about what is missing are made.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! surfaces {
+    ($($(#[doc = $doc:literal])+ $surface:ident = $name:literal, $advice:literal;)+) => {
+        /// A surface of a target.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Surface {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $surface,)+
+        }
+
+        impl Surface {
+            /// Every surface, in the order in which help and `explain` list them.
+            pub const ALL: &'static [Self] = &[$(Self::$surface),+];
+
+            /// The name that case files use.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$surface => $name,)+
+                }
+            }
+
+            /// What is missing in the profile of a target that does not have it.
+            pub fn advice(self) -> &'static str {
+                match self {
+                    $(Self::$surface => $advice,)+
+                }
+            }
+        }
+    };
+}
+
+surfaces! {
+    /// One effectful tool call, spelled out in the profile's `[write]`.
+    Write = "write", "[write] names no tool";
+    /// A way to send the same write with changed data under the same identity.
+    WriteChange = "write.change", "[write] has neither `change` nor an `{input}` to change";
+    /// A write in two rounds: the server asks for input, and gets its request state back with the answers (MRTR).
+    WriteContinuation = "write.continuation",
+        "[write] responses has no answers, or the server does not speak MCP 2026-07-28, so there is no second round";
+    /// A write that can be told to do only a part.
+    WriteMode = "write.mode", "[write] arguments have no `{mode}`";
+    /// An operation identity that the client chooses: a retry reuses it, a new write takes a new one.
+    Identity = "identity", "[identity] is missing, `none` or natural: the client cannot choose an identity";
+    /// Effects can be counted in the server's own store.
+    ReadEffects = "read.effects", "[read.effects] is missing: effects cannot be counted";
+    /// Operation rows can be counted in the server's own ledger.
+    ReadLedger = "read.ledger", "[read.ledger] is missing: operation rows cannot be counted";
+    /// The second step of a write of two can be counted.
+    ReadWatchers = "read.watchers", "[read.watchers] is missing: the second step of a write cannot be counted";
+    /// Attempts to take an effect back can be read.
+    ReadCompensations = "read.compensations", "[read.compensations] is missing: compensations cannot be read";
+    /// The log of the steps of an operation can be read.
+    ReadSteps = "read.steps", "[read.steps] is missing: the log of steps cannot be read";
+    /// A tool that reports what became of an operation.
+    Status = "status", "[status] names no tool";
+    /// The place in a result where the server says that it replayed.
+    RepliesReplayed = "replies.replayed", "[replies] does not say where `replayed` is";
+    /// A conflict can be told from other refusals.
+    ContractConflict = "contract.conflict", "[contract] conflict does not say how a refusal as a conflict looks";
+    /// The server can be started for another principal.
+    Principal = "launch.principal", "[launch] does not mention `{principal}`, so nobody else can be the caller";
+    /// The server can be started with other deadlines.
+    Deadlines = "launch.deadlines", "[launch] does not mention `{authority_s}`, `{retention_s}` and `{state_s}`";
+    /// The server can be started with another key or version.
+    Rotations = "launch.rotations", "[rotations] does not say how the fingerprint key and the tool version change";
+    /// The server's time can be moved, or its rows can be aged.
+    Clock = "clock", "[clock] says neither a `file` nor an `age` statement: time cannot be moved";
+    /// The server ends, or fails, by itself at named points.
+    Failpoints = "failpoints", "[failpoints] names no variable";
+    /// The store's write lock can be held by somebody else.
+    StoreLock = "store.lock", "the store is no SQLite file, so its lock cannot be held";
+    /// The operator can settle an operation.
+    Reconcile = "reconcile", "[reconcile] names no command";
+}
