@@ -8,6 +8,7 @@
 //! | `contracts.rs` | whose promise it is: fail, unguarded, unsupported, and what that means for the exit code |
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
+//! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
@@ -27,6 +28,7 @@ mod blind;
 mod command_line;
 mod contracts;
 mod defects;
+mod elicitation;
 mod hostile;
 mod kills;
 mod no_file;
