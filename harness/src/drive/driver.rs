@@ -21,6 +21,10 @@ use crate::record::{Body, CaseFolder, Evidence, Outcome, RECORD_FORMAT};
 /// How long one look for a frame may take between two polls of the store (milliseconds).
 const LOOK_MS: u64 = 1;
 
+/// Why a fault at the last round missed it where the server did not ask for what the profile answers.
+const REPLIED_UNASKED: &str = "the server replied without asking for anything that [write] responses answers, so its reply was \
+     delivered; leave responses out if it does not ask";
+
 /// What a case is run on.
 #[derive(Debug, Clone, Copy)]
 pub struct CaseRun<'a> {
@@ -116,7 +120,12 @@ impl Driver<'_> {
                     return Ok(quiet(stopped.survivors));
                 }
             }
-            Step::Kill { .. } => return self.kill(Delivery::Deliver).await,
+            Step::Kill { .. } => {
+                if let Some(session) = self.session.take() {
+                    let survivors = session.kill(self.scribe, Delivery::Deliver).await?;
+                    return Ok(quiet(survivors));
+                }
+            }
             Step::Observe { label, when, doubled } => self.observe(label, *when, *doubled).await?,
             Step::Write(write) => return self.write(write).await,
             Step::Status { operation, .. } => {
@@ -234,13 +243,14 @@ impl Driver<'_> {
                 Some(Ok(next)) => request = next,
                 Some(Err(reason)) => return Ok(Err(reason)),
                 None if write.fault.is_some() => {
-                    let reason =
-                        "the server replied without asking for anything that [write] responses answers, so its reply \
-                                  was delivered; leave responses out if it does not ask"
-                            .to_owned();
+                    let reason = REPLIED_UNASKED.to_owned();
                     self.scribe.write(None, Body::FaultMissed { reason })?;
                     // The steps that follow count on a dead server, and what they met instead would hide the reason.
-                    return self.kill(Delivery::Deliver).await;
+                    let Some(session) = self.session.take() else {
+                        return Ok(Ok(()));
+                    };
+                    let survivors = session.kill(self.scribe, Delivery::Deliver).await?;
+                    return Ok(quiet(survivors));
                 }
                 None => return Ok(Ok(())),
             }
@@ -313,20 +323,16 @@ impl Driver<'_> {
                 act @ (Act::KillTree | Act::Missed(_)) => break act,
             }
         };
-        self.does_without_answers |= act == Act::KillTree && answers.was_refused();
+        self.does_without_answers |= answers.was_refused() && !matches!(act, Act::Missed(_));
         if let Act::Missed(reason) = act {
             let reason = answers.excuse(reason);
             self.scribe.write(None, Body::FaultMissed { reason })?;
         }
-        self.kill(fault.delivery()).await
-    }
-
-    async fn kill(&mut self, delivery: Delivery) -> Result<Result<(), String>, DriveError> {
-        let Some(session) = self.session.take() else {
-            return Ok(Ok(()));
-        };
-        let survivors = session.kill(self.scribe, delivery).await?;
-        Ok(quiet(survivors))
+        if let Some(session) = self.session.take() {
+            let survivors = session.kill(self.scribe, fault.delivery()).await?;
+            return Ok(quiet(survivors));
+        }
+        Ok(Ok(()))
     }
 }
 
