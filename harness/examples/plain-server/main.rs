@@ -15,9 +15,11 @@
 //! | `main.rs` | the loop: a line in, a line out |
 //! | `protocol.rs` | requests and replies in both eras of MCP |
 //! | `store.rs` | the orders and the keys, in SQLite |
+//! | `files.rs` | the same in files instead |
 //! | `options.rs` | the flags |
 //! | `trouble.rs` | what `--misbehave` does; nothing of it belongs into a server |
 
+mod files;
 mod options;
 mod protocol;
 mod store;
@@ -30,9 +32,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::Value;
 
+use files::Kept;
 use options::Options;
 use protocol::{Call, Request};
-use store::{Order, Outcome, Store};
+use store::{Order, Outcome};
 use trouble::{Kind, Trouble};
 
 fn main() -> ExitCode {
@@ -53,7 +56,7 @@ fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
     let mut server = Server {
         options,
         trouble,
-        store: Store::open(&trouble.database(options), options)?,
+        store: Kept::open(&trouble.database(options), options)?,
         postponed: None,
         initialized: false,
     };
@@ -73,6 +76,11 @@ fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
             trouble.after_reply(&request, &reply)?;
         }
     }
+    if trouble.has(Kind::TearAtEnd)
+        && let Kept::Files(store) = &server.store
+    {
+        store.tear()?;
+    }
     server.commit_postponed()
 }
 
@@ -86,7 +94,7 @@ fn say(frame: &Value) -> std::io::Result<()> {
 struct Server<'a> {
     options: &'a Options,
     trouble: &'a Trouble,
-    store: Store,
+    store: Kept,
     /// An order that was promised and not yet written: only a server that misbehaves has one.
     postponed: Option<Order>,
     /// Whether the handshake of the legacy era has been done.

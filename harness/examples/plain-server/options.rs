@@ -15,6 +15,9 @@ pub(crate) struct Options {
     /// The era of MCP that is spoken
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) era: Era,
+    /// In what the orders are kept; all but a database are files at the path that `--database` names
+    #[arg(long, value_enum, default_value = "database")]
+    pub(crate) keep_in: KeepIn,
     /// How SQLite commits
     #[arg(long, value_enum, default_value = "wal")]
     pub(crate) journal: Journal,
@@ -51,6 +54,19 @@ impl Era {
     pub(crate) fn is_legacy(self) -> bool {
         matches!(self, Self::Legacy | Self::Both)
     }
+}
+
+/// In what the orders are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeepIn {
+    /// SQLite
+    Database,
+    /// A file of JSON Lines
+    Lines,
+    /// One JSON document
+    Document,
+    /// A folder with a file for each order
+    Notes,
 }
 
 /// How SQLite commits.

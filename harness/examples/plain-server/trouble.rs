@@ -62,6 +62,8 @@ pub(crate) enum Kind {
     GarbageStore,
     /// Reply first, and commit when the next request comes or standard input ends
     AsynchronousWrite,
+    /// Leave half an order in the file at the end
+    TearAtEnd,
     /// Exit after a commit, before its reply
     ExitAfterCommit,
 }

@@ -14,7 +14,7 @@ use crate::case::{Case, Doubled, From, Step, When, WriteStep};
 use crate::fault::{Act, Delivery, Fault, Seen, WithholdReply};
 use crate::plan::{Call, Plan};
 use crate::protocol::{self, Era, Reply, ReplyKind};
-use crate::readback::{LiveReader, Poll};
+use crate::readback::{LiveStore, Poll, Query};
 use crate::record::{Body, CaseFolder, Evidence, Outcome, RECORD_FORMAT};
 
 /// How long one look for a frame may take between two polls of the store (milliseconds).
@@ -245,9 +245,9 @@ impl Driver<'_> {
                 "the effect cannot be watched: the target has no read-back".to_owned()
             ));
         };
-        let query = observer.effects_query(self.run.plan, &write.operation);
+        let (reader, query) = observer.watch(self.run.plan, &write.operation);
         let mut watch = Watch {
-            reader: observer.live_reader(),
+            reader,
             query,
             polls: 0,
         };
@@ -298,8 +298,8 @@ impl Driver<'_> {
 
 /// Polls the living store for the effects of one operation.
 struct Watch {
-    reader: LiveReader,
-    query: crate::readback::Query,
+    reader: LiveStore,
+    query: Query,
     polls: u64,
 }
 

@@ -17,24 +17,29 @@ pub(super) struct Holder {
     pub(super) name: String,
 }
 
-/// The first process other than this one that has the file at `path` open, if any is seen.
+/// The first process other than this one that has the file at `path`, or a file in the folder there, open for writing or
+/// reading, if any is seen.
 pub(super) fn holder_of(path: &Path) -> Option<Holder> {
-    let store = fs::metadata(path).ok()?;
+    let store = fs::canonicalize(path).ok()?;
+    let metadata = fs::metadata(&store).ok()?;
+    let is_held = |descriptor: &Path| {
+        if metadata.is_dir() {
+            return fs::read_link(descriptor).is_ok_and(|file| file.starts_with(&store) && file != store);
+        }
+        fs::metadata(descriptor).is_ok_and(|file| (file.dev(), file.ino()) == (metadata.dev(), metadata.ino()))
+    };
     let own = i32::try_from(std::process::id()).ok()?;
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| *pid != own).find_map(|pid| {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
-        let mut files = descriptors.filter_map(|entry| fs::metadata(entry.path()).ok());
-        files
-            .any(|file| (file.dev(), file.ino()) == (store.dev(), store.ino()))
-            .then(|| Holder {
-                pid,
-                name: fs::read_to_string(format!("/proc/{pid}/comm"))
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned(),
-            })
+        let mut descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+        descriptors.any(|entry| is_held(&entry.path())).then(|| Holder {
+            pid,
+            name: fs::read_to_string(format!("/proc/{pid}/comm"))
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+        })
     })
 }
 
@@ -57,9 +62,12 @@ mod tests {
             .spawn()
             .expect("cat");
         let holder = holder_of(&path);
+        let of_folder = holder_of(folder.path()).map(|holder| holder.pid);
         child.kill().expect("kill");
         child.wait().expect("wait");
-        assert_eq!(holder.map(|holder| holder.pid), i32::try_from(child.id()).ok());
+        let pid = holder.map(|holder| holder.pid);
+        assert_eq!(pid, i32::try_from(child.id()).ok());
+        assert_eq!(of_folder, pid);
         assert_eq!(holder_of(&path), None);
     }
 }

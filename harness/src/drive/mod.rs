@@ -32,7 +32,7 @@ mod session;
 mod stage;
 pub mod transport;
 
-pub use calibrate::{Calibrated, calibrate};
+pub use calibrate::{Calibrated, Written, calibrate};
 pub use driver::{CaseRun, run_case};
 pub use probe::{Found, probe};
 pub use scribe::Scribe;

@@ -13,7 +13,7 @@ use super::steps::{Request, StepSlice, requests, steps};
 use crate::case::{Doubled, From, Step, WriteStep};
 use crate::plan::{Operation, Plan};
 use crate::protocol::{Reply, ReplyKind, without_replayed};
-use crate::record::{Body, Observation, ReadFrom, Reading, ReadingOutcome, Record};
+use crate::record::{Body, Observation, Reading, ReadingOutcome, Record};
 use crate::recovery::{self, Attempt};
 
 /// The facts of one record.
@@ -154,11 +154,8 @@ impl Facts {
             }
             insert(&mut facts, "rows", name, rows.into());
         }
-        if let ReadFrom::Frozen {
-            problem: Some(problem), ..
-        } = &observation.read
-        {
-            facts.insert("problem".into(), problem.clone().into());
+        if let Some(problem) = observation.read.problem() {
+            facts.insert("problem".into(), problem.into());
         }
         self.tree.insert(label.clone(), facts.into());
     }

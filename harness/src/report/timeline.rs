@@ -272,9 +272,7 @@ fn counts(observation: &Observation) -> String {
         format!("{name} effects {}{more}", count(&seen.effects))
     };
     let mut parts: Vec<String> = observation.operations.iter().map(of_operation).collect();
-    if let ReadFrom::Frozen { problem, .. } = &observation.read {
-        parts.extend(problem.clone());
-    }
+    parts.extend(observation.read.problem().map(str::to_owned));
     cut(&format!("{from}: {}", parts.join("; ")), TEXT_CHARS_MAX * 2)
 }
 

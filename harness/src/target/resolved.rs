@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::contract::Contract;
 use crate::case::Surface;
+use crate::readback::Selector;
 
 /// A server under test.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,10 +31,10 @@ pub struct Target {
     pub replies: Replies,
     /// Its status tool.
     pub status: Option<Status>,
-    /// The query that counts effects by marker.
-    pub read_effects: Option<String>,
-    /// The query that counts operation rows.
-    pub read_ledger: Option<String>,
+    /// What counts as an effect, by marker.
+    pub read_effects: Option<Selector>,
+    /// What counts as an operation row.
+    pub read_ledger: Option<Selector>,
     /// How time is moved under it.
     pub clock: Clock,
     /// The environment variable that names a failpoint.
@@ -97,12 +98,19 @@ pub enum SecretSource {
 /// Where a server keeps what it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
-    /// What kind of store it is.
-    pub kind: StoreKind,
-    /// Its path; a template.
+    /// Its path, of a file or a folder; a template.
     pub path: String,
-    /// An SQL script that makes a new store before the first start.
-    pub seed: Option<PathBuf>,
+    /// What makes a new store before the first start.
+    pub seed: Option<Seed>,
+}
+
+/// What makes a new store before the first start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seed {
+    /// An SQL script, run on a new SQLite file.
+    Script(PathBuf),
+    /// A file or a folder that is copied to the store's path.
+    Copy(PathBuf),
 }
 
 /// The kinds of stores that read-back knows.
@@ -111,6 +119,8 @@ pub struct Store {
 pub enum StoreKind {
     /// A SQLite database file.
     Sqlite,
+    /// A file of any other kind, or a folder.
+    Files,
 }
 
 /// One effectful tool call. Values are templates.

@@ -76,7 +76,7 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoreWritten {
-    pub(super) kind: StoreKind,
+    pub(super) kind: Option<StoreKind>,
     pub(super) path: String,
     pub(super) seed: Option<String>,
 }
@@ -164,7 +164,12 @@ pub(super) struct ReadWritten {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QueryWritten {
-    pub(super) sql: String,
+    pub(super) path: Option<String>,
+    pub(super) sql: Option<String>,
+    pub(super) json: Option<String>,
+    pub(super) jsonl: Option<bool>,
+    pub(super) files: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 /// `[clock]`: how time is moved under the server.

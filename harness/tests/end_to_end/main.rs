@@ -6,6 +6,7 @@
 //! | `defects.rs` | every planted defect is caught on the check that is about it, with rows and frames |
 //! | `blind.rs` | a read-back that cannot see is inconclusive, never a pass |
 //! | `contracts.rs` | whose promise it is: fail, unguarded, unsupported, and what that means for the exit code |
+//! | `files.rs` | stores that are no SQLite: JSON Lines, documents, folders |
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
@@ -27,6 +28,7 @@ mod blind;
 mod command_line;
 mod contracts;
 mod defects;
+mod files;
 mod hostile;
 mod kills;
 mod no_file;

@@ -23,6 +23,7 @@ pub(crate) fn plain_server() -> PathBuf {
 /// A profile, as lines of a `target.toml`.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
+    database: String,
     flags: Vec<String>,
     env: Vec<String>,
     /// The parts of the file after `[launch]`, by their heads.
@@ -34,6 +35,7 @@ impl Profile {
     pub(crate) fn plain() -> Self {
         let arguments = r#"{ note = "{marker}", qty = 1, key = "{operation}" }"#;
         Self {
+            database: "{data}/orders.sqlite3".to_owned(),
             flags: Vec::new(),
             env: Vec::new(),
             parts: vec![
@@ -88,6 +90,12 @@ impl Profile {
         )
     }
 
+    /// Another path for what the server writes.
+    pub(crate) fn database(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.database);
+        self
+    }
+
     /// More flags for the server, separated by spaces.
     pub(crate) fn flags(mut self, flags: &str) -> Self {
         self.flags.extend(flags.split_whitespace().map(str::to_owned));
@@ -138,7 +146,7 @@ impl Profile {
     /// The words that launch the server, its database where `{data}` would be for a profile.
     fn command(&self) -> Vec<String> {
         let server = plain_server().display().to_string();
-        let words = ["--database", "{data}/orders.sqlite3"].map(str::to_owned);
+        let words = ["--database", &self.database].map(str::to_owned);
         [vec![server], words.to_vec(), self.flags.clone()].concat()
     }
 
