@@ -7,6 +7,7 @@
 //! | file | what it shows |
 //! |---|---|
 //! | `sqlite.rs` | two servers that run the SQL they are given: both doubles, by profile, by flags, and through `npx` |
+//! | `memory.rs` | a server whose own natural key keeps a retry from writing again |
 //! | `confirmations.rs` | servers that ask before they write: what an SDK's sealed request state guarantees |
 //! | `parts.rs` | what is installed, and where |
 
@@ -19,6 +20,7 @@
 mod support;
 
 mod confirmations;
+mod memory;
 mod parts;
 mod sqlite;
 
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         };
         Trial::test(name, run).with_ignored_flag(ignored)
     };
-    let tests = [sqlite::TESTS, confirmations::TESTS].concat();
+    let tests = [sqlite::TESTS, memory::TESTS, confirmations::TESTS].concat();
     let outcome = libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect());
     outcome.exit_code()
 }
