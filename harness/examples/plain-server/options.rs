@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::elicitation::Field;
 use crate::trouble::Kind;
 
 /// A small MCP server that keeps orders in SQLite
@@ -27,6 +28,9 @@ pub(crate) struct Options {
     /// What becomes of another order under a used key
     #[arg(long, value_enum, default_value = "refuse")]
     pub(crate) conflict: OnConflict,
+    /// What to ask the user for inside the call before an order is written (legacy era), one question each
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) elicit: Vec<Field>,
     /// Mistakes to make, for tests. May be repeated
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) misbehave: Vec<Kind>,

@@ -11,12 +11,14 @@
 //! - [`session`]: one server process and the conversation with it.
 //! - [`holder`]: whether somebody outside the server's tree has the store open.
 //! - [`observer`]: read-back at a named moment.
+//! - [`answers`]: what a server asks while a write is in flight, and what it is answered.
 //! - [`driver`]: the steps of a plan, in order.
 //! - [`calibrate`]: where the effect shows, where nobody said it.
 //! - [`probe`]: whether the target starts, and which era it speaks.
 //!
 //! Nothing here judges. `judge` and `report` never import this room.
 
+mod answers;
 mod calibrate;
 pub mod clock;
 mod driver;

@@ -108,7 +108,7 @@ impl Probing<'_> {
     fn launch(&self, scribe: &mut Scribe, process: &str, era: Era) -> Result<Session, DriveError> {
         let stage = self.setting.stage(&format!("probe-{process}"))?;
         let spec = self.setting.launch_spec(&stage, self.folder.stderr_file(process))?;
-        Session::launch(scribe, process, &spec, era)
+        Ok(Session::launch(scribe, process, &spec, era)?.offering(self.setting.offer()))
     }
 
     async fn initialize(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use super::environment;
 use super::process::LaunchSpec;
 use crate::plan::{Naming, common_values};
+use crate::protocol::Offer;
 use crate::readback::TREE_DEPTH_MAX;
 use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
 
@@ -88,6 +89,13 @@ pub struct Stage {
 }
 
 impl RunSetting {
+    /// What is offered in the handshake of the legacy era: forms, where the profile has answers to forms. A server that can
+    /// do without an answer then writes without one, and is not stopped by a question.
+    pub(super) fn offer(&self) -> Offer {
+        let write = self.target.write.as_ref();
+        write.map_or(Offer::Nothing, |write| Offer::of(&write.responses))
+    }
+
     /// Resolves what needs the environment: secrets.
     pub fn new(
         target: Target,

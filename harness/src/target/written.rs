@@ -81,7 +81,7 @@ pub(super) struct StoreWritten {
     pub(super) seed: Option<String>,
 }
 
-/// `[write]`: one effectful tool call.
+/// `[write]`: one effectful tool call, and answers to what the server asks before it writes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteWritten {

@@ -9,6 +9,7 @@
 //! | `files.rs` | stores that are no SQLite: JSON Lines, documents, folders |
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
+//! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
@@ -28,6 +29,7 @@ mod blind;
 mod command_line;
 mod contracts;
 mod defects;
+mod elicitation;
 mod files;
 mod hostile;
 mod kills;

@@ -80,6 +80,21 @@ impl Profile {
             .part("identity", "at = \"natural:/note\"")
     }
 
+    /// The plain server in the legacy era, which asks for a note inside the call and writes what it is answered.
+    pub(crate) fn asking() -> Self {
+        Self::with_status()
+            .flags("--era legacy --elicit note")
+            .responses(r#"{ note = { action = "accept", content = { note = "{marker} {input}" } } }"#)
+            .effects("SELECT id, note, qty, key FROM orders WHERE instr(note, $marker) > 0")
+    }
+
+    /// Answers to what the server asks; the data comes from them, or from the arguments.
+    pub(crate) fn responses(self, answers: &str) -> Self {
+        let arguments = r#"{ note = "{marker}", qty = 1, key = "{operation}" }"#;
+        let write = format!("tool = \"create_order\"\narguments = {arguments}\nresponses = {answers}");
+        self.part("write", &write)
+    }
+
     /// The plain server with its status tool and its table of keys.
     pub(crate) fn with_status() -> Self {
         let status = "tool = \"get_order_status\"\narguments = { key = \"{operation}\" }\n\
