@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::case::{Bounds, Case, Step, Surface};
+use crate::case::{Bounds, Case, OperationUse, Step, Surface};
 use crate::digest;
 use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, Values};
 
@@ -129,24 +129,15 @@ impl Plan {
 /// Plans one case on one target.
 pub fn plan(target: &Target, case: &Case, naming: &Naming) -> Result<Plan, PlaceholderError> {
     let surfaces: BTreeSet<Surface> = Surface::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|&surface| target.has(surface))
         .collect();
     let mut operations = BTreeMap::new();
-    for (name, marked_as) in &case.operations {
-        operations.insert(name.clone(), operation(target, case, naming, name, marked_as)?);
+    for (name, used) in &case.operations {
+        operations.insert(name.clone(), operation(target, case, naming, name, used)?);
     }
-    let wanted = |step: &&Step| match step {
-        Step::Status {
-            only: Some(surface), ..
-        } => surfaces.contains(surface),
-        Step::Start { .. }
-        | Step::Stop { .. }
-        | Step::Kill { .. }
-        | Step::Observe { .. }
-        | Step::Write(_)
-        | Step::Status { only: None, .. } => true,
-    };
+    let wanted = |step: &&Step| step.only().is_none_or(|surface| surfaces.contains(&surface));
     Ok(Plan {
         case: case.id.clone(),
         revision: case.revision,
@@ -168,17 +159,17 @@ fn operation(
     case: &Case,
     naming: &Naming,
     name: &str,
-    marked_as: &str,
+    used: &OperationUse,
 ) -> Result<Operation, PlaceholderError> {
     let identity = format!("op-{}", naming.name(&[&case.id, name, "operation"]));
-    let marker = format!("mk-{}", naming.name(&[&case.id, marked_as, "marker"]));
-    let suffix = naming.name(&[&case.id, marked_as, "input"]);
+    let marker = format!("mk-{}", naming.name(&[&case.id, &used.marked_as, "marker"]));
+    let suffix = naming.name(&[&case.id, &used.marked_as, "input"]);
     let input = format!("alpha-{suffix}");
     let changed_input = format!("beta-{suffix}");
     let values = common_values(naming)
         .with("operation", &identity)
         .with("marker", &marker)
-        .with("mode", "atomic");
+        .with("mode", used.mode.name());
     let call = |input: &str, change: bool| -> Result<Option<Call>, PlaceholderError> {
         let Some(write) = &target.write else { return Ok(None) };
         let values = values.clone().with("input", input);

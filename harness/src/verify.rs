@@ -188,9 +188,8 @@ fn recount(folder: &CaseFolder, id: &str, record: &Record, verified: &mut Verifi
             continue;
         }
         let differing = observation.operations.iter().filter(|(_, seen)| {
-            let ledger = seen.ledger.iter();
-            ledger
-                .chain([&seen.effects])
+            let more = seen.ledger.iter().chain(seen.more.values());
+            more.chain([&seen.effects])
                 .any(|reading| !comes_out_the_same(&tree, reading))
         });
         let names: Vec<&str> = differing.map(|(name, _)| name.as_str()).collect();

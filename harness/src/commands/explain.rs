@@ -72,7 +72,7 @@ fn human(case: &Case, printer: &mut Printer) {
     ]);
     section(printer, "Proves", &case.proves);
     section(printer, "Matters because", &case.matters);
-    list(printer, "Does", case.steps.iter().map(step_in_words));
+    list(printer, "Does", case.steps.iter().map(Step::in_words));
     list(printer, "Checks", case.checks.iter().map(check_in_words));
     if let Some(mend) = &case.mend {
         section(printer, "To mend a server that fails it", mend);
@@ -141,39 +141,9 @@ fn explained(case: &Case) -> Explained<'_> {
         needs: names(&case.needs),
         uses: names(&case.uses),
         controls: &case.controls,
-        steps: case.steps.iter().map(step_in_words).collect(),
+        steps: case.steps.iter().map(Step::in_words).collect(),
         checks: checks.collect(),
         sources: &case.sources,
-    }
-}
-
-/// A step as people are told it.
-pub(super) fn step_in_words(step: &Step) -> String {
-    match step {
-        Step::Start { process } => format!("start a server ({process})"),
-        Step::Stop { process } => format!("close the standard input of {process}, and wait for its exit"),
-        Step::Kill { process } => format!("SIGKILL the whole process tree of {process}"),
-        Step::Observe {
-            label, when: When::Now, ..
-        } => format!("read the living store ({label})"),
-        Step::Observe {
-            label,
-            when: When::Quiet,
-            ..
-        } => format!("freeze the store and read the copy ({label})"),
-        Step::Write(write) => {
-            let what = match (write.from, write.changed) {
-                (_, true) => "send the last request again with changed data",
-                (From::Repeat, false) => "send the last request again, equal but for its JSON-RPC id",
-                (From::Start, false) => "write",
-            };
-            let fault = match write.fault {
-                Some(_) => "; withhold the reply until the effect is visible, then SIGKILL the tree",
-                None => "",
-            };
-            format!("{what}: operation {}{fault} ({})", write.operation, write.name)
-        }
-        Step::Status { operation, name, .. } => format!("ask the status tool for operation {operation} ({name})"),
     }
 }
 

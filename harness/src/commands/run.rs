@@ -152,7 +152,7 @@ fn show_plan(printer: &mut Printer, dry: &DryRun) {
         for (index, step) in plan.steps.iter().enumerate() {
             printer.line(&[
                 span(Style::Dim, format!("  {:>2}  ", index + 1)),
-                plain(step_in_words(step)),
+                plain(step.in_words()),
             ]);
         }
         for (name, operation) in &plan.operations {

@@ -60,6 +60,9 @@ pub struct OperationSeen {
     /// Its rows in the ledger, where the profile says how to read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Reading>,
+    /// What else the profile reads, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub more: BTreeMap<String, Reading>,
     /// The same count on a copy in which the marked rows were doubled, where the case asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doctored: Option<Doctored>,

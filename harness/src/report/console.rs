@@ -302,7 +302,7 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
 /// Each surface that some case lacked, once, with the cases.
 fn show_missing(printer: &mut Printer, cases: &[CaseReport]) {
     let unsupported = || cases.iter().filter(|case| case.requested && !case.named);
-    for surface in Surface::ALL {
+    for &surface in Surface::ALL {
         let lacking: Vec<&str> = unsupported()
             .filter(|case| case.missing.contains(&surface.name()))
             .map(|case| case.verdict.case.as_str())

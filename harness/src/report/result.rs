@@ -196,13 +196,11 @@ impl RunTotals {
 impl ControlReport {
     /// Reads the control's counts out of its verdict.
     pub fn of(case: &Case, verdict: &CaseVerdict) -> Self {
-        let labels = case.steps.iter().filter_map(|step| match step {
-            crate::case::Step::Observe { label, .. } => Some(label),
-            crate::case::Step::Start { .. }
-            | crate::case::Step::Stop { .. }
-            | crate::case::Step::Kill { .. }
-            | crate::case::Step::Write(_)
-            | crate::case::Step::Status { .. } => None,
+        let labels = case.steps.iter().filter_map(|step| {
+            let crate::case::Step::Observe { label, .. } = step else {
+                return None;
+            };
+            Some(label)
         });
         let seen: Vec<&Value> = labels.filter_map(|label| verdict.facts.get(label)).collect();
         Self {

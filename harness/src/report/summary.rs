@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::result::CaseReport;
-use crate::case::{Case, Step};
+use crate::case::{Case, SendStep, Step, WriteStep};
 
 /// How much of a server's text one line shows, in characters.
 const SAID_CHARS_MAX: usize = 200;
@@ -23,9 +23,9 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
     }
     for step in &case.steps {
         let line = match step {
-            Step::Write(write) => {
-                if let Some(facts) = facts.get(&write.name) {
-                    lines.push((write.name.clone(), told(facts)));
+            Step::Write(WriteStep { name, .. }) | Step::Send(SendStep { name, .. }) => {
+                if let Some(facts) = facts.get(name) {
+                    lines.push((name.clone(), told(facts)));
                     lines.extend(withheld(facts));
                 }
                 None
@@ -35,7 +35,16 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
                 let action = recovery.and_then(|recovery| recovery["after"][name].as_str());
                 (name.clone(), status_line(status, action))
             }),
-            Step::Start { .. } | Step::Stop { .. } | Step::Kill { .. } | Step::Observe { .. } => None,
+            Step::Start(_)
+            | Step::Stop { .. }
+            | Step::Kill { .. }
+            | Step::Observe { .. }
+            | Step::Await { .. }
+            | Step::Cancel { .. }
+            | Step::Advance { .. }
+            | Step::Hold { .. }
+            | Step::Release { .. }
+            | Step::Reconcile { .. } => None,
         };
         lines.extend(line);
     }

@@ -104,9 +104,9 @@ impl<'a> Timeline<'a> {
     }
 
     fn plan(&mut self, event: &Event, plan: &Plan) {
-        let names = plan.steps.iter().filter_map(|step| match step {
-            Step::Start { process } => Some(process.chars().count()),
-            Step::Stop { .. } | Step::Kill { .. } | Step::Observe { .. } | Step::Write(_) | Step::Status { .. } => None,
+        let names = plan.steps.iter().filter_map(|step| {
+            let Step::Start(start) = step else { return None };
+            Some(start.process.chars().count())
         });
         let (least, most) = (*PROCESS_CHARS.start(), *PROCESS_CHARS.end());
         self.process_chars = names.max().unwrap_or(0).clamp(least, most);

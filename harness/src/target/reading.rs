@@ -1,5 +1,7 @@
 //! How effects and operation rows are read, as a profile or a flag says it, and whether that can work on the store.
 
+use std::collections::BTreeMap;
+
 use super::resolved::{Seed, Store, StoreKind};
 use super::written::{QueryWritten, ReadWritten, StoreWritten};
 use crate::document;
@@ -13,6 +15,7 @@ const SCRIPT_ENDING: &str = "sql";
 pub(super) struct Reads {
     pub(super) effects: Option<Selector>,
     pub(super) ledger: Option<Selector>,
+    pub(super) more: BTreeMap<String, Selector>,
 }
 
 /// Resolves `[read]`.
@@ -31,15 +34,22 @@ pub(super) fn resolve(written: ReadWritten, store: Option<&StoreWritten>) -> Res
         require_marker("read.effects.sql", effects)?;
     }
     let ledger = written.ledger.map(|query| of("ledger", query)).transpose()?;
-    if let Some(Selector::Sql { sql, .. }) = &ledger
-        && !sql.contains("$operation")
-        && !sql.contains("$marker")
-    {
-        return Err(
-            "read.ledger.sql selects neither by $operation nor by $marker, so it would count other rows too".to_owned(),
-        );
+    let named = [
+        ("watchers", written.watchers),
+        ("compensations", written.compensations),
+        ("steps", written.steps),
+    ];
+    let mut more = BTreeMap::new();
+    for (name, query) in named {
+        if let Some(query) = query {
+            more.insert(name.to_owned(), of(name, query)?);
+        }
     }
-    Ok(Reads { effects, ledger })
+    let by_operation = more.iter().map(|(name, selector)| (name.as_str(), selector));
+    for (name, selector) in by_operation.chain(ledger.iter().map(|ledger| ("ledger", ledger))) {
+        require_operation(name, selector)?;
+    }
+    Ok(Reads { effects, ledger, more })
 }
 
 /// What `--effects` says: an SQL statement, or keys of `[read.effects]` with commas between.
@@ -113,6 +123,15 @@ fn require_marker(what: &str, selector: &Selector) -> Result<(), String> {
     match selector {
         Selector::Sql { sql, .. } if !sql.contains("$marker") => Err(format!(
             "{what} does not select by $marker, so it would count other rows too; add `WHERE … = $marker`"
+        )),
+        Selector::Sql { .. } | Selector::Files(_) | Selector::Places { .. } => Ok(()),
+    }
+}
+
+fn require_operation(name: &str, selector: &Selector) -> Result<(), String> {
+    match selector {
+        Selector::Sql { sql, .. } if !sql.contains("$operation") && !sql.contains("$marker") => Err(format!(
+            "read.{name}.sql selects neither by $operation nor by $marker, so it would count other rows too"
         )),
         Selector::Sql { .. } | Selector::Files(_) | Selector::Places { .. } => Ok(()),
     }

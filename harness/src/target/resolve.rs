@@ -1,5 +1,6 @@
 //! From the profile as written to the target as resolved: every rule of meaning that format 1 has.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -8,11 +9,12 @@ use super::contract::{Conflict, Contract, GUARDED_CONFLICT, Preset};
 use super::placeholder::{Values, literal, mentions};
 use super::reading;
 use super::resolved::{
-    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, Target, TargetSource, Write,
+    Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Status, Store, Target, TargetSource, Write,
 };
 use super::written::{
-    ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, StoreWritten, WriteWritten,
+    ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, RotationWritten, StoreWritten, WriteWritten,
 };
+use crate::case::Rotation;
 use crate::document::{self, DocumentError};
 
 /// Members of `params` that a `tools/call` has already.
@@ -41,8 +43,8 @@ pub fn command_only(command: Vec<String>) -> Target {
         source: TargetSource::Command,
         launch: Launch {
             command,
-            env: std::collections::BTreeMap::new(),
-            secrets: std::collections::BTreeMap::new(),
+            env: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             artifact: Vec::new(),
             cwd: Some(".".to_owned()),
             inherit_env: false,
@@ -63,9 +65,13 @@ pub fn command_only(command: Vec<String>) -> Target {
         status: None,
         read_effects: None,
         read_ledger: None,
+        read_more: BTreeMap::new(),
         clock: Clock::default(),
         failpoints_env: None,
         defects_env: None,
+        rotations: BTreeMap::new(),
+        reconcile: None,
+        is_legacy: false,
     }
 }
 
@@ -143,12 +149,16 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
         status,
         read_effects: reads.effects,
         read_ledger: reads.ledger,
+        read_more: reads.more,
         clock: written.clock.map_or_else(Clock::default, |clock| Clock {
             file: clock.file,
             age: clock.age,
         }),
         failpoints_env: written.failpoints.map(|variable| variable.env),
         defects_env: written.defects.map(|variable| variable.env),
+        rotations: resolve_rotations(written.rotations)?,
+        reconcile: written.reconcile.map(|reconcile| reconcile.command),
+        is_legacy: false,
     })
 }
 
@@ -156,7 +166,7 @@ fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, Strin
     if written.command.is_empty() {
         return Err("launch.command is empty: name the program that serves".to_owned());
     }
-    let mut secrets = std::collections::BTreeMap::new();
+    let mut secrets = BTreeMap::new();
     for (name, source) in written.secrets {
         if written.env.contains_key(&name) {
             return Err(format!("`{name}` stands in launch.env and in launch.secrets: keep one"));
@@ -174,6 +184,24 @@ fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, Strin
         cwd: Some(join_unless_template(folder, &cwd)),
         inherit_env: written.inherit_env,
     })
+}
+
+fn resolve_rotations(written: BTreeMap<Rotation, RotationWritten>) -> Result<BTreeMap<Rotation, Rotated>, String> {
+    let mut rotations = BTreeMap::new();
+    for (rotation, RotationWritten { env, secrets }) in written {
+        let place = format!("rotations.{}", rotation.name());
+        if env.is_empty() && secrets.is_empty() {
+            return Err(format!("[{place}] changes nothing: give it env or secrets"));
+        }
+        let secrets = (secrets.into_iter())
+            .map(|(name, source)| {
+                let source = secret(&source).map_err(|message| format!("{place}.secrets.{name}: {message}"))?;
+                Ok((name, source))
+            })
+            .collect::<Result<_, String>>()?;
+        rotations.insert(rotation, Rotated { env, secrets });
+    }
+    Ok(rotations)
 }
 
 fn secret(source: &str) -> Result<SecretSource, String> {
@@ -340,7 +368,7 @@ mod tests {
     #[test]
     fn the_built_in_profile_offers_every_surface() {
         let target = parse_text(PROFILE).expect("the built-in profile is right");
-        for surface in crate::case::Surface::ALL {
+        for &surface in crate::case::Surface::ALL {
             assert!(target.has(surface), "{}", surface.name());
         }
     }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::contract::Contract;
-use crate::case::Surface;
+use super::placeholder::mentions;
+use crate::case::{Rotation, Surface};
 use crate::readback::Selector;
 
 /// A server under test.
@@ -35,12 +36,29 @@ pub struct Target {
     pub read_effects: Option<Selector>,
     /// What counts as an operation row.
     pub read_ledger: Option<Selector>,
+    /// What else is read, by name: `watchers`, `compensations`, `steps`.
+    pub read_more: BTreeMap<String, Selector>,
     /// How time is moved under it.
     pub clock: Clock,
     /// The environment variable that names a failpoint.
     pub failpoints_env: Option<String>,
     /// The environment variable that names a planted defect.
     pub defects_env: Option<String>,
+    /// What a restarted server has another one of, as variables.
+    pub rotations: BTreeMap<Rotation, Rotated>,
+    /// The command by which the operator settles an operation; words are templates.
+    pub reconcile: Option<Vec<String>>,
+    /// Whether the server is known to speak the legacy era, in which a request has no second round.
+    pub is_legacy: bool,
+}
+
+/// The variables of a rotation, which replace those of `[launch]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rotated {
+    /// Values are templates.
+    pub env: BTreeMap<String, String>,
+    /// Variables whose values appear in no file.
+    pub secrets: BTreeMap<String, SecretSource>,
 }
 
 /// Where the description of a target came from.
@@ -82,6 +100,14 @@ pub struct Launch {
     pub cwd: Option<String>,
     /// Whether the caller's whole environment is passed on.
     pub inherit_env: bool,
+}
+
+impl Launch {
+    /// Whether a placeholder occurs in the command or in a variable.
+    pub fn mentions(&self, name: &str) -> bool {
+        let mut texts = self.command.iter().chain(self.env.values());
+        texts.any(|text| text.contains(&format!("{{{name}}}")))
+    }
 }
 
 /// Where a secret comes from.
@@ -215,6 +241,35 @@ impl Target {
             Surface::Status => self.status.is_some(),
             Surface::RepliesReplayed => self.replies.replayed.is_some(),
             Surface::ContractConflict => self.contract.conflict.is_some(),
+            Surface::WriteContinuation => {
+                !self.is_legacy && self.write.as_ref().is_some_and(|write| !write.responses.is_empty())
+            }
+            Surface::WriteMode => self.write.as_ref().is_some_and(|write| mentions(&write.arguments, "mode")),
+            Surface::ReadWatchers => self.reads("watchers"),
+            Surface::ReadCompensations => self.reads("compensations"),
+            Surface::ReadSteps => self.reads("steps"),
+            Surface::Principal => self.launch.mentions("principal"),
+            Surface::Deadlines => ["authority_s", "retention_s", "state_s"]
+                .iter()
+                .all(|name| self.launch.mentions(name)),
+            Surface::Rotations => Rotation::ALL.iter().all(|rotation| self.rotations.contains_key(rotation)),
+            Surface::Clock => self.clock != Clock::default(),
+            Surface::Failpoints => self.failpoints_env.is_some(),
+            Surface::StoreLock => self.sqlite_path().is_some(),
+            Surface::Reconcile => self.reconcile.is_some(),
+        }
+    }
+
+    fn reads(&self, name: &str) -> bool {
+        self.read_more.contains_key(name) && self.store.is_some()
+    }
+
+    /// Where the SQLite file is that holds the effects: the store itself (empty), or a path in its folder; none where they are
+    /// kept in something else.
+    pub fn sqlite_path(&self) -> Option<&str> {
+        match self.read_effects.as_ref()?.while_living() {
+            Selector::Sql { path, .. } => Some(path.as_deref().unwrap_or_default()),
+            Selector::Files(_) | Selector::Places { .. } => None,
         }
     }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::contract::Preset;
+use crate::case::Rotation;
 use super::resolved::StoreKind;
 
 /// The version of the profile format that this harness reads.
@@ -31,6 +32,9 @@ pub(super) struct ProfileWritten {
     pub(super) read: ReadWritten,
     pub(super) clock: Option<ClockWritten>,
     pub(super) failpoints: Option<VariableWritten>,
+    #[serde(default)]
+    pub(super) rotations: BTreeMap<Rotation, RotationWritten>,
+    pub(super) reconcile: Option<ReconcileWritten>,
     pub(super) defects: Option<VariableWritten>,
 }
 
@@ -158,6 +162,9 @@ pub(super) struct StatusWritten {
 pub(super) struct ReadWritten {
     pub(super) effects: Option<QueryWritten>,
     pub(super) ledger: Option<QueryWritten>,
+    pub(super) watchers: Option<QueryWritten>,
+    pub(super) compensations: Option<QueryWritten>,
+    pub(super) steps: Option<QueryWritten>,
 }
 
 /// `[read.…]`: one query.
@@ -178,6 +185,24 @@ pub(super) struct QueryWritten {
 pub(super) struct ClockWritten {
     pub(super) file: Option<String>,
     pub(super) age: Option<String>,
+}
+
+/// `[rotations.…]`: what is another one after a restart, as variables of the server.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RotationWritten {
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) secrets: BTreeMap<String, String>,
+}
+
+/// `[reconcile]`: the command by which the operator settles an operation.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReconcileWritten {
+    #[serde(deserialize_with = "words")]
+    pub(super) command: Vec<String>,
 }
 
 /// An environment variable that names a failpoint or a defect.
