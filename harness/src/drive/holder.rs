@@ -17,13 +17,13 @@ pub(super) struct Holder {
     pub(super) name: String,
 }
 
-/// The first process other than this one that has the file at `path` open, if any is seen.
-pub(super) fn holder_of(path: &Path) -> Option<Holder> {
+/// The first process other than this one and those in `except` that has the file at `path` open, if any is seen.
+pub(super) fn holder_of(path: &Path, except: &[i32]) -> Option<Holder> {
     let store = fs::metadata(path).ok()?;
     let own = i32::try_from(std::process::id()).ok()?;
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| *pid != own).find_map(|pid| {
+    pids.filter(|pid| *pid != own && !except.contains(pid)).find_map(|pid| {
         let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
         let mut files = descriptors.filter_map(|entry| fs::metadata(entry.path()).ok());
         files
@@ -49,17 +49,19 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("store");
         fs::write(&path, "x").expect("write");
-        assert_eq!(holder_of(&path), None);
+        assert_eq!(holder_of(&path, &[]), None);
         let file = fs::File::open(&path).expect("open");
         let mut child = Command::new("cat")
             .stdin(Stdio::piped())
             .stdout(file)
             .spawn()
             .expect("cat");
-        let holder = holder_of(&path);
+        let holder = holder_of(&path, &[]);
+        let child_pid = i32::try_from(child.id()).expect("a pid");
+        assert_eq!(holder_of(&path, &[child_pid]), None);
         child.kill().expect("kill");
         child.wait().expect("wait");
-        assert_eq!(holder.map(|holder| holder.pid), i32::try_from(child.id()).ok());
-        assert_eq!(holder_of(&path), None);
+        assert_eq!(holder.map(|holder| holder.pid), Some(child_pid));
+        assert_eq!(holder_of(&path, &[]), None);
     }
 }

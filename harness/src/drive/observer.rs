@@ -46,13 +46,24 @@ impl Observer {
         LiveReader::open(&self.store)
     }
 
-    /// Reads the living store.
+    /// How many effects of an operation the last observation counted that could count them.
+    pub(super) fn last_count(&self, operation: &str) -> usize {
+        self.last_counts.get(operation).copied().unwrap_or_default()
+    }
+
+    /// Whether a process other than this one and those in `except` has the store open.
+    pub(super) fn is_held(&self, except: &[i32]) -> bool {
+        holder_of(&self.store, except).is_some()
+    }
+
+    /// Reads the living store; all readings together wait for a busy one no longer than the bound.
     pub(super) async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Observation {
+        let deadline = Deadline::after(Duration::from_millis(bound_ms));
         let mut operations = BTreeMap::new();
         for name in plan.operations.keys() {
-            let effects = self.read_live(&self.effects_query(plan, name), bound_ms).await;
+            let effects = self.read_live(&self.effects_query(plan, name), deadline).await;
             let ledger = match &self.ledger_sql {
-                Some(sql) => Some(self.read_live(&query(sql, plan, name), bound_ms).await),
+                Some(sql) => Some(self.read_live(&query(sql, plan, name), deadline).await),
                 None => None,
             };
             let seen = OperationSeen {
@@ -65,8 +76,7 @@ impl Observer {
         self.observation(label, When::Now, ReadFrom::Live, operations)
     }
 
-    async fn read_live(&self, query: &Query, bound_ms: u64) -> Reading {
-        let deadline = Deadline::after(Duration::from_millis(bound_ms));
+    async fn read_live(&self, query: &Query, deadline: Deadline) -> Reading {
         let mut reader = self.live_reader();
         loop {
             let answer = match reader.poll(query) {
@@ -95,7 +105,19 @@ impl Observer {
         folder: &CaseFolder,
         doubled: Option<Doubled>,
     ) -> Result<Observation, DriveError> {
-        if let Some(Holder { pid, name }) = holder_of(&self.store) {
+        self.frozen_beside(plan, label, folder, (When::Quiet, doubled), &[])
+    }
+
+    /// The same beside processes of the server that stand still.
+    pub(super) fn frozen_beside(
+        &mut self,
+        plan: &Plan,
+        label: &str,
+        folder: &CaseFolder,
+        (when, doubled): (When, Option<Doubled>),
+        paused: &[i32],
+    ) -> Result<Observation, DriveError> {
+        if let Some(Holder { pid, name }) = holder_of(&self.store, paused) {
             return Err(DriveError::StoreIsOpen { pid, name });
         }
         let into = folder.store_folder(label);
@@ -134,7 +156,7 @@ impl Observer {
             read_copy: frozen.read_copy.as_deref().map(relative),
             problem: frozen.problem,
         };
-        Ok(self.observation(label, When::Quiet, read, operations))
+        Ok(self.observation(label, when, read, operations))
     }
 
     /// The count of the same query on a copy with doubled rows; nothing where it is not needed, or where the rows cannot

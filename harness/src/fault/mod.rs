@@ -14,6 +14,10 @@ pub struct Seen {
     pub effects_before: usize,
     /// Effects counted now; nothing while the store could not be read.
     pub effects_now: Option<usize>,
+    /// Whether the store could be read before the request was sent.
+    pub readable_before: bool,
+    /// Whether this look could read it.
+    pub readable_now: bool,
     /// Whether the whole reply lies in our pipe.
     pub reply_is_whole: bool,
     /// Whether the server's standard output has ended.
@@ -37,9 +41,18 @@ pub enum Act {
     /// Look again.
     Wait,
     /// The moment has come: SIGKILL for the whole tree.
-    KillTree,
+    KillTree(Moment),
     /// The moment was missed, and why.
     Missed(String),
+}
+
+/// What marked the moment of a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The effect was seen in the living store.
+    Effect,
+    /// The whole reply lay in our pipe, because nobody could read the store beside the living server.
+    Reply,
 }
 
 /// A fault at one request.

@@ -221,6 +221,9 @@ impl Facts {
             if delivered.is_none() && write.fault.is_none() && slice.ended_by_itself() {
                 facts.insert("server_ended".into(), true.into());
             }
+            if let Some(moment) = slice.moment() {
+                facts.insert("moment".into(), moment.into());
+            }
             let earlier = history.results(&write.operation);
             let told = delivered.map_or(Vec::new(), |reply| disclosed(reply, last, earlier));
             facts.insert("disclosed".into(), json!(told));

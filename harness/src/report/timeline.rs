@@ -92,7 +92,9 @@ impl<'a> Timeline<'a> {
             | Body::SendFailed { .. }
             | Body::Signalled { .. }
             | Body::ProcessEnded { .. }
+            | Body::KillCommandRun { .. }
             | Body::EffectVisible { .. }
+            | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
             | Body::TimedOut { .. }
             | Body::CaseEnded { .. } => {
@@ -222,6 +224,18 @@ fn in_words(body: &Body) -> (Style, String) {
             let looks = counted(usize::try_from(*polls).unwrap_or(usize::MAX), "look", "looks");
             let text = format!("the effect is visible in the store: {effects}, before {effects_before} ({looks})");
             (Style::Good, text)
+        }
+        Body::ReplyMarkedMoment { why, polls } => {
+            let looks = counted(usize::try_from(*polls).unwrap_or(usize::MAX), "look", "looks");
+            let text = format!("the whole reply MARKS THE MOMENT, no look into the store could ({looks}): {why}");
+            (Style::Odd, text)
+        }
+        Body::KillCommandRun { command, trouble, .. } => {
+            let command = cut(&command.join(" "), TEXT_CHARS_MAX);
+            match trouble {
+                None => (Style::Bad, format!("kill command run: {command}")),
+                Some(trouble) => (Style::Odd, format!("KILL COMMAND FAILED: {trouble}")),
+            }
         }
         Body::FaultMissed { reason } => (Style::Odd, format!("FAULT MISSED: {reason}")),
         Body::TimedOut { what, bound_ms } => (Style::Odd, format!("TIMED OUT after {bound_ms} ms: {what}")),
