@@ -69,7 +69,11 @@ fn answer(stream: UnixStream, servers: &Servers) -> Done {
     let Some(words) = wanted["start"].as_array() else {
         let mut servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
         let is_killed = servers.get_mut(&id).is_some_and(end);
-        return Ok(writeln!(&stream, "{}", if is_killed { "killed" } else { "no such server" })?);
+        return Ok(writeln!(
+            &stream,
+            "{}",
+            if is_killed { "killed" } else { "no such server" }
+        )?);
     };
     let words = words.iter().filter_map(Value::as_str);
     let mut server = Command::new(std::env::current_exe()?)

@@ -322,7 +322,8 @@ impl Driver<'_> {
 }
 
 /// Why a store under a lock is not read.
-const LOCKED: &str = "the store is locked, or being written, at every look (`locking_mode=EXCLUSIVE`, or a transaction left open)";
+const LOCKED: &str =
+    "the store is locked, or being written, at every look (`locking_mode=EXCLUSIVE`, or a transaction left open)";
 
 /// Polls the living store for the effects of one operation.
 struct Watch {

@@ -144,7 +144,10 @@ impl KillCommand {
         let stderr = said.try_clone().map_err(|error| error.to_string())?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).env_clear().envs(&self.env);
-        command.current_dir(&self.cwd).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+            .current_dir(&self.cwd)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         let helper = Helper::spawn(command.stderr(stderr)).map_err(|error| match error {
             HelperError::Spawn { source, .. } => source.to_string(),
             HelperError::Ending { .. } => "the run is being ended".to_owned(),
@@ -215,7 +218,10 @@ mod tests {
         let failed = run(shell("echo first >&2; echo 'no such container' >&2; echo >&2; exit 3"));
         assert_eq!(failed.code, Some(3));
         let trouble = failed.trouble.expect("trouble");
-        assert!(trouble.contains("exited with code 3 and said: no such container"), "{trouble}");
+        assert!(
+            trouble.contains("exited with code 3 and said: no such container"),
+            "{trouble}"
+        );
         let killed = run(shell("kill -9 $$")).trouble.expect("trouble");
         assert!(killed.contains("was ended by a signal"), "{killed}");
     }

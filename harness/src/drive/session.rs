@@ -45,7 +45,13 @@ pub(super) enum Answer {
 
 impl Session {
     /// Launches a server; the handshake is another step.
-    pub(super) fn launch(scribe: &mut Scribe, process: &str, spec: &LaunchSpec, kill: Option<KillCommand>, era: Era) -> Result<Self, DriveError> {
+    pub(super) fn launch(
+        scribe: &mut Scribe,
+        process: &str,
+        spec: &LaunchSpec,
+        kill: Option<KillCommand>,
+        era: Era,
+    ) -> Result<Self, DriveError> {
         let launched = Launch::Plain.start(spec, StdioLimits::default(), scribe.clock().stamp_fn())?;
         let outside = kill.map(Outside::new);
         let mut command = vec![spec.program.to_string_lossy().into_owned()];
@@ -217,7 +223,11 @@ impl Session {
 
     /// Lets it go on.
     pub(super) fn resume(&mut self, scribe: &mut Scribe) -> Result<(), DriveError> {
-        let resumed = if self.outside.is_some() { 0 } else { self.launched.process.resume() };
+        let resumed = if self.outside.is_some() {
+            0
+        } else {
+            self.launched.process.resume()
+        };
         self.signalled(scribe, "SIGCONT", resumed)
     }
 

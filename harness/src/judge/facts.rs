@@ -34,7 +34,7 @@ pub(super) enum Lookup<'a> {
     Found(&'a Value),
     /// It could not be observed.
     Unobserved(&'a str),
-    /// It belongs to a withheld reply that never came, or to a copy whose rows could not be doubled.
+    /// It belongs to a withheld reply that never came, to rows that nobody saw, or to a copy whose rows could not be doubled.
     NeverMade,
     /// Nothing of the kind is in the record.
     Absent,

@@ -227,7 +227,7 @@ fn in_words(body: &Body) -> (Style, String) {
         }
         Body::ReplyMarkedMoment { why, polls } => {
             let looks = counted(usize::try_from(*polls).unwrap_or(usize::MAX), "look", "looks");
-            let text = format!("the whole reply MARKS THE MOMENT, no look into the store could ({looks}): {why}");
+            let text = format!("the whole reply MARKS THE MOMENT ({looks}): {why}");
             (Style::Odd, text)
         }
         Body::KillCommandRun { command, trouble, .. } => {

@@ -41,7 +41,9 @@ impl Launch {
         let mut program = base_name(words.next()?);
         while WRAPPERS.contains(&program) {
             // Options that take a value in a word of their own are not known here: what is missed is seen by its open store.
-            let mut rest = words.by_ref().skip_while(|word| word.starts_with('-') || word.contains('='));
+            let mut rest = words
+                .by_ref()
+                .skip_while(|word| word.starts_with('-') || word.contains('='));
             program = base_name(rest.next()?);
         }
         (CONTAINERS.contains(&program) || REMOTE.contains(&program)).then_some(program)
@@ -52,15 +54,18 @@ impl Launch {
         let launcher = self.foreign_launcher().filter(|_| self.kill.is_none())?;
         let advice = if CONTAINERS.contains(&launcher) {
             format!(
-                "give the container a name (`--name mcp-{{launch}}` in launch.command), and add `[launch] kill = [\"{launcher}\",                  \"kill\", \"mcp-{{launch}}\"]`, or --kill '{launcher} kill mcp-{{launch}}'"
+                "give the container a name (`--name mcp-{{launch}}` in launch.command), and add `[launch] kill = [\"{launcher}\", \
+                 \"kill\", \"mcp-{{launch}}\"]`, or --kill '{launcher} kill mcp-{{launch}}'"
             )
         } else {
             format!(
-                "let the server's command line hold `{{launch}}`, and add a command that kills it, such as `[launch] kill = [\"{launcher}\", …, \"pkill\", \"-KILL\",                  \"-f\", \"{{launch}}\"]`, or the same with --kill"
+                "let the server's command line hold `{{launch}}`, and add a command that kills it, such as `[launch] kill = \
+                 [\"{launcher}\", …, \"pkill\", \"-KILL\", \"-f\", \"{{launch}}\"]`, or the same with --kill"
             )
         };
         Some(format!(
-            "`{launcher}` starts the server and does not own it: killing what was launched would not crash the server, so nothing              was written; {advice}"
+            "`{launcher}` starts the server and does not own it: killing what was launched would not crash the server, so the \
+             case was not begun; {advice}"
         ))
     }
 }
@@ -101,7 +106,10 @@ mod tests {
     fn without_a_kill_command_it_is_said_what_to_add() {
         let mut target = command_only(["docker", "run", "-i", "image"].map(str::to_owned).to_vec());
         let reason = target.launch.cannot_kill().expect("docker owns nothing");
-        assert!(reason.contains(r#"kill = ["docker", "kill", "mcp-{launch}"]"#), "{reason}");
+        assert!(
+            reason.contains(r#"kill = ["docker", "kill", "mcp-{launch}"]"#),
+            "{reason}"
+        );
         target.launch.command[0] = "ssh".to_owned();
         let reason = target.launch.cannot_kill().expect("ssh owns nothing");
         assert!(reason.contains("pkill"), "{reason}");

@@ -8,6 +8,9 @@
 //! | `contracts.rs` | whose promise it is: fail, unguarded, unsupported, and what that means for the exit code |
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
+//! | `unreadable.rs` | stores that nobody can read beside the living server |
+//! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
+//! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
@@ -30,9 +33,12 @@ mod defects;
 mod hostile;
 mod kills;
 mod no_file;
+mod outside;
 mod reference;
 mod refusals;
 mod show;
 mod targets;
+mod unreadable;
 mod verify;
 mod wire;
+mod writers;
