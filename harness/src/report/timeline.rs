@@ -270,13 +270,27 @@ fn ended(code: Option<i32>, signal: Option<i32>, survivors: usize) -> (Style, St
     (Style::Odd, format!("{how}; {left} of its tree could NOT be ended"))
 }
 
+/// What is said of an observation that found no file.
+const NO_STORE: &str = " where there was no store";
+
 /// What read-back counted, by operation.
 fn counts(observation: &Observation) -> String {
     let from = match &observation.read {
         ReadFrom::Live => " in the living store",
+        ReadFrom::Frozen {
+            folder: None,
+            problem: None,
+            ..
+        } => NO_STORE,
         ReadFrom::Frozen { .. } => " in a frozen copy",
     };
+    let is_there = from != NO_STORE;
     let of_operation = |(name, seen): (&String, &OperationSeen)| {
+        // What is missing, and where it should be, need not be said of each count.
+        let count = |reading: &Reading| match reading.missing() {
+            Some(_) if !is_there => "0".to_owned(),
+            Some(_) | None => count(reading),
+        };
         let ledger = seen.ledger.iter().map(|reading| format!(", ledger {}", count(reading)));
         let doubled = seen
             .doctored

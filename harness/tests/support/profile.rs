@@ -27,7 +27,7 @@ pub(crate) struct Profile {
     launcher: Option<Vec<String>>,
     flags: Vec<String>,
     env: Vec<String>,
-    /// More lines of `[launch]`.
+    /// More lines of `[launch]`, with their ends.
     launch: Vec<String>,
     /// The parts of the file after `[launch]`, by their heads.
     parts: Vec<(&'static str, String)>,
@@ -102,7 +102,7 @@ impl Profile {
 
     /// The command that kills the server.
     pub(crate) fn kill(mut self, words: &[&str]) -> Self {
-        self.launch.push(format!("kill = {words:?}"));
+        self.launch.push(format!("kill = {words:?}\n"));
         self
     }
 
@@ -164,10 +164,10 @@ impl Profile {
     /// The whole file.
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
-            "format = 1\nname = \"plain\"\n\n[launch]\ncommand = {:?}\nenv = {{ {} }}\n{}\n",
+            "format = 1\nname = \"plain\"\n\n[launch]\ncommand = {:?}\nenv = {{ {} }}\n{}",
             self.command(),
             self.env.join(", "),
-            self.launch.join("\n")
+            self.launch.concat()
         );
         for (head, part) in &self.parts {
             text.extend(["\n[", head, "]\n", part, "\n"]);
