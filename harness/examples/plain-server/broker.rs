@@ -48,7 +48,7 @@ fn serve(socket: &str) -> Done {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let servers = Arc::clone(&started);
-            thread::spawn(move || drop(answer(stream, &servers)));
+            thread::spawn(move || drop(answer(&stream, &servers)));
         }
     });
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
@@ -60,7 +60,7 @@ fn serve(socket: &str) -> Done {
 }
 
 /// One connection: its first line says what is wanted.
-fn answer(stream: UnixStream, servers: &Servers) -> Done {
+fn answer(stream: &UnixStream, servers: &Servers) -> Done {
     let mut lines = BufReader::new(stream.try_clone()?);
     let mut first = String::new();
     lines.read_line(&mut first)?;
@@ -69,11 +69,8 @@ fn answer(stream: UnixStream, servers: &Servers) -> Done {
     let Some(words) = wanted["start"].as_array() else {
         let mut servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
         let is_killed = servers.get_mut(&id).is_some_and(end);
-        return Ok(writeln!(
-            &stream,
-            "{}",
-            if is_killed { "killed" } else { "no such server" }
-        )?);
+        let answer = if is_killed { "killed\n" } else { "no such server\n" };
+        return Ok((&mut &*stream).write_all(answer.as_bytes())?);
     };
     let words = words.iter().filter_map(Value::as_str);
     let mut server = Command::new(std::env::current_exe()?)
@@ -88,7 +85,7 @@ fn answer(stream: UnixStream, servers: &Servers) -> Done {
     // A line that broke leaves the server with its standard input open: nothing is dropped then.
     thread::spawn(move || stdin.map(|stdin| forward(lines, stdin)));
     if let Some(mut stdout) = stdout {
-        std::io::copy(&mut stdout, &mut &stream)?;
+        std::io::copy(&mut stdout, &mut &*stream)?;
     }
     Ok(stream.shutdown(Shutdown::Both)?)
 }

@@ -38,8 +38,11 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let staged = |error| ConductError::stage(request, error);
     let setting = setting_of(request)?;
     let stage = setting.dry_stage();
-    let spec = setting.launch_spec(&stage, std::path::PathBuf::new()).map_err(staged)?;
-    let kill = setting.kill_command(&stage).map_err(staged)?;
+    let launch = setting.for_launch(&stage, "dry");
+    let spec = setting
+        .launch_spec(&launch, std::path::PathBuf::new())
+        .map_err(staged)?;
+    let kill = setting.kill_command(&launch).map_err(staged)?;
     let store = setting.store_path(&stage).map_err(staged)?;
     let mut target = setting.target.clone();
     if target.write.is_some() && target.store.is_some() {

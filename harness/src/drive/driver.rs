@@ -12,11 +12,14 @@ use super::scribe::Scribe;
 use super::session::{Answer, Received, Session, Stopped};
 use super::stage::{RunSetting, Stage};
 use crate::case::{Case, Doubled, From, Step, When, WriteStep};
-use crate::fault::{Act, Delivery, Fault, Moment, Seen, WithholdReply};
+use crate::fault::{Act, Delivery, Fault, Moment, Seen, Sight, WithholdReply};
 use crate::plan::{Call, Plan};
 use crate::protocol::{self, Era, Reply, ReplyKind};
 use crate::readback::{Bound, LiveReader, Poll, ReadError};
 use crate::record::{Body, CaseFolder, Evidence, Outcome, RECORD_FORMAT};
+
+#[cfg(test)]
+mod tests;
 
 /// How long one look for a frame may take between two polls of the store (milliseconds).
 const LOOK_MS: u64 = 1;
@@ -271,7 +274,7 @@ impl Driver<'_> {
         let before = watch.count_until_read(bounds.withheld_reply_ms).await?;
         let mut seen = Seen {
             effects_before: before.unwrap_or_else(|| observer.last_count(&write.operation)),
-            readable_before: before.is_some(),
+            store_before: Sight::of(before.is_some()),
             ..Seen::default()
         };
         session.send(self.scribe, request, bounds.reply_ms).await?;
@@ -287,7 +290,7 @@ impl Driver<'_> {
                 clock::pause().await;
             }
             seen.effects_now = watch.count()?.or(seen.effects_now);
-            seen.readable_now = watch.unread.is_none();
+            seen.store_now = Sight::of(watch.unread.is_none());
             seen.elapsed_ms = since.stamp().micros / 1000;
             if let (Some(effects), false) = (seen.effects_now, told)
                 && effects > seen.effects_before

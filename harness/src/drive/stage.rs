@@ -148,14 +148,13 @@ impl RunSetting {
             .with("clock", clock.display().to_string())
             .with("harness", self.harness.display().to_string());
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let stage = Stage {
+        Stage {
             name,
             data,
             home,
             clock,
             values,
-        };
-        self.for_launch(&stage, "")
+        }
     }
 
     /// The same stage for the launch of one process: `{launch}` is a text that no other launch of any run has.
@@ -171,14 +170,15 @@ impl RunSetting {
     /// found before anything is started.
     pub fn check(&self) -> Result<(), StageError> {
         let stage = self.stage_at(&self.scratch.join("check"));
-        self.launch_spec(&stage, PathBuf::new())?;
-        self.kill_command(&stage)?;
+        let launch = self.for_launch(&stage, "check");
+        self.launch_spec(&launch, PathBuf::new())?;
+        self.kill_command(&launch)?;
         self.store_path(&stage)?;
         self.artifacts(&stage)?;
         self.seed(Path::new(":memory:"))
     }
 
-    /// How the server of this stage is launched.
+    /// How the server of this stage is launched; the stage is one for a launch.
     pub fn launch_spec(&self, stage: &Stage, stderr_file: PathBuf) -> Result<LaunchSpec, StageError> {
         let launch = &self.target.launch;
         let command = stage.fill_all("launch.command", &launch.command)?;

@@ -7,6 +7,27 @@ mod withhold_reply;
 
 pub use withhold_reply::WithholdReply;
 
+/// Whether the store could be read beside the living server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// It could.
+    Clear,
+    /// It could not: locked, being written, or too large.
+    #[default]
+    Blocked,
+}
+
+impl Sight {
+    /// That it could, or not.
+    pub fn of(is_read: bool) -> Self {
+        if is_read { Self::Clear } else { Self::Blocked }
+    }
+
+    fn is_clear(self) -> bool {
+        self == Self::Clear
+    }
+}
+
 /// What the driver has seen since the request was sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
@@ -15,9 +36,9 @@ pub struct Seen {
     /// Effects counted now; nothing while the store could not be read.
     pub effects_now: Option<usize>,
     /// Whether the store could be read before the request was sent.
-    pub readable_before: bool,
+    pub store_before: Sight,
     /// Whether this look could read it.
-    pub readable_now: bool,
+    pub store_now: Sight,
     /// Whether the whole reply lies in our pipe.
     pub reply_is_whole: bool,
     /// Whether the server's standard output has ended.

@@ -42,7 +42,7 @@ impl WithholdReply {
     /// Whether the whole reply has to stand for the effect.
     fn reply_marks(&self, seen: Seen) -> bool {
         let Some(at) = self.reply_at_ms else { return false };
-        let never_read = !seen.readable_before && !self.was_read;
+        let never_read = !seen.store_before.is_clear() && !self.was_read;
         let waited = never_read && seen.elapsed_ms - at >= self.withheld_reply_ms;
         !self.was_read_after_reply && (waited || seen.elapsed_ms >= self.effect_visible_ms)
     }
@@ -61,8 +61,8 @@ impl Fault for WithholdReply {
         if seen.reply_is_whole && self.reply_at_ms.is_none() {
             self.reply_at_ms = Some(seen.elapsed_ms);
         }
-        self.was_read |= seen.readable_now;
-        self.was_read_after_reply |= seen.readable_now && seen.reply_is_whole;
+        self.was_read |= seen.store_now.is_clear();
+        self.was_read_after_reply |= seen.store_now.is_clear() && seen.reply_is_whole;
         match self.visible_at_ms {
             Some(_) if seen.reply_is_whole || seen.stream_ended => Act::KillTree(Moment::Effect),
             Some(at) if seen.elapsed_ms - at >= self.withheld_reply_ms => Act::KillTree(Moment::Effect),
@@ -83,7 +83,7 @@ impl Fault for WithholdReply {
                 }
             )),
             // A server that has just ended still holds its locks for an instant.
-            None if seen.stream_ended && seen.readable_now => {
+            None if seen.stream_ended && seen.store_now.is_clear() => {
                 Act::Missed("the server ended by itself before any effect was visible".to_owned())
             }
             None => Act::Wait,
@@ -93,6 +93,7 @@ impl Fault for WithholdReply {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Sight;
     use super::*;
 
     fn fault() -> WithholdReply {
@@ -106,8 +107,8 @@ mod tests {
     fn seen(effects_now: usize, reply_is_whole: bool, elapsed_ms: u64) -> Seen {
         Seen {
             effects_now: Some(effects_now),
-            readable_before: true,
-            readable_now: true,
+            store_before: Sight::Clear,
+            store_now: Sight::Clear,
             reply_is_whole,
             elapsed_ms,
             ..Seen::default()
@@ -165,8 +166,8 @@ mod tests {
     fn blind(readable_before: bool, reply_is_whole: bool, elapsed_ms: u64) -> Seen {
         Seen {
             effects_now: None,
-            readable_before,
-            readable_now: false,
+            store_before: Sight::of(readable_before),
+            store_now: Sight::Blocked,
             ..seen(0, reply_is_whole, elapsed_ms)
         }
     }

@@ -205,6 +205,10 @@ fn a_kill_command_is_checked_and_shown_before_anything_is_started() {
         &Profile::plain().kill(&["docker", "kill", "{lunch}"]),
         "launch.kill: unknown placeholder `{lunch}`",
     );
+    refused(
+        &Profile::plain().part("store", "kind = \"sqlite\"\npath = \"{data}/{launch}.sqlite3\""),
+        "store.path: unknown placeholder `{launch}`",
+    );
     let done = Harness::new().words(&["--kill", " ", "--", "docker"]).run_human();
     done.exits(2).wrote_nothing();
     let profile = Profile::plain().kill(&["podman", "kill", "mcp-{launch}"]);
