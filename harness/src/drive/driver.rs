@@ -7,16 +7,20 @@ use serde_json::{Map, Value};
 use super::DriveError;
 use super::answers::{Answers, ROUNDS_MAX, Written};
 use super::clock::{self, Clock};
+use super::living;
 use super::observer::Observer;
 use super::scribe::Scribe;
-use super::session::{Answer, Received, Session};
+use super::session::{Answer, Received, Session, Stopped};
 use super::stage::{RunSetting, Stage};
 use crate::case::{Case, Doubled, From, Step, When, WriteStep};
-use crate::fault::{Act, Delivery, Fault, Seen, WithholdReply};
+use crate::fault::{Act, Delivery, Fault, Moment, Seen, Sight, WithholdReply};
 use crate::plan::{Call, Plan};
 use crate::protocol::{self, Era, Reply, ReplyKind};
-use crate::readback::{LiveStore, Poll, Query};
+use crate::readback::{Bound, LiveStore, Poll, Query, ReadError};
 use crate::record::{Body, CaseFolder, Evidence, Outcome, RECORD_FORMAT};
+
+#[cfg(test)]
+mod tests;
 
 /// How long one look for a frame may take between two polls of the store (milliseconds).
 const LOOK_MS: u64 = 1;
@@ -53,6 +57,10 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
         let outcome = Outcome::Unsupported;
         return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
     }
+    if let Some(reason) = run.setting.target.launch.cannot_kill().filter(|_| run.plan.kills()) {
+        let outcome = Outcome::Stopped { reason };
+        return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
+    }
     if let Some(control) = run.failed_control {
         let reason = format!("it was not run, because the control `{control}` did not pass");
         let outcome = Outcome::Stopped { reason };
@@ -69,10 +77,13 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
         last_requests: BTreeMap::new(),
         does_without_answers: false,
     };
-    let outcome = driver.steps().await?;
+    let mut outcome = driver.steps().await?;
     // Whatever a case leaves running is ended before the next one begins.
     if let Some(session) = driver.session.take() {
-        session.kill(driver.scribe, Delivery::Deliver).await?;
+        let stopped = session.kill(driver.scribe, Delivery::Deliver).await?;
+        if let (Outcome::Finished, Some(reason)) = (&outcome, stopped.trouble) {
+            outcome = Outcome::Stopped { reason };
+        }
     }
     Ok(scribe.write(None, Body::CaseEnded { outcome })?)
 }
@@ -117,13 +128,12 @@ impl Driver<'_> {
             Step::Stop { .. } => {
                 if let Some(session) = self.session.take() {
                     let stopped = session.stop(self.scribe, bounds.stop_ms, bounds.quiet_ms).await?;
-                    return Ok(quiet(stopped.survivors));
+                    return Ok(quiet(stopped));
                 }
             }
             Step::Kill { .. } => {
                 if let Some(session) = self.session.take() {
-                    let survivors = session.kill(self.scribe, Delivery::Deliver).await?;
-                    return Ok(quiet(survivors));
+                    return Ok(quiet(session.kill(self.scribe, Delivery::Deliver).await?));
                 }
             }
             Step::Observe { label, when, doubled } => self.observe(label, *when, *doubled).await?,
@@ -141,12 +151,12 @@ impl Driver<'_> {
     }
 
     async fn start(&mut self, process: &str) -> Result<Result<(), String>, DriveError> {
-        let spec = self
-            .run
-            .setting
-            .launch_spec(&self.stage, self.run.folder.stderr_file(process))?;
-        let mut session = match Session::launch(self.scribe, process, &spec, self.run.era) {
-            Ok(session) => session.offering(self.run.setting.offer()),
+        let setting = self.run.setting;
+        let stage = setting.for_launch(&self.stage, process);
+        let spec = setting.launch_spec(&stage, self.run.folder.stderr_file(process))?;
+        let kill = setting.kill_command(&stage)?;
+        let mut session = match Session::launch(self.scribe, process, &spec, kill, self.run.era) {
+            Ok(session) => session.offering(setting.offer()),
             Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
             Err(error) => return Err(error),
         };
@@ -169,9 +179,17 @@ impl Driver<'_> {
         let Some(observer) = &mut self.observer else {
             return Ok(());
         };
+        let (plan, folder) = (self.run.plan, self.run.folder);
         let observation = match when {
-            When::Now => observer.live(self.run.plan, label, self.run.plan.bounds.quiet_ms).await,
-            When::Quiet => observer.frozen(self.run.plan, label, self.run.folder, doubled)?,
+            When::Now => living::observe(observer, self.session.as_mut(), self.scribe, plan, label, folder).await?,
+            When::Quiet => {
+                if self.run.setting.target.launch.kill.is_some() {
+                    // A kill command may return before the server is gone.
+                    let bound = std::time::Duration::from_millis(plan.bounds.quiet_ms);
+                    clock::wait_until(bound, || !observer.is_held(&[])).await;
+                }
+                observer.frozen(plan, label, folder, doubled)?
+            }
         };
         let sha256 = Evidence::write_json(&self.run.folder.observation_file(label), &observation)?;
         let observed = Body::Observed {
@@ -279,9 +297,13 @@ impl Driver<'_> {
             reader,
             query,
             polls: 0,
+            unread: None,
         };
+        // A store that stays unreadable for so long counts as one that nobody can read beside this server.
+        let before = watch.count_until_read(bounds.withheld_reply_ms).await?;
         let mut seen = Seen {
-            effects_before: watch.count_until_read(bounds.quiet_ms).await?,
+            effects_before: before.unwrap_or_else(|| observer.last_count(&write.operation)),
+            store_before: Sight::of(before.is_some()),
             ..Seen::default()
         };
         session.send(self.scribe, last_round, bounds.reply_ms).await?;
@@ -306,6 +328,7 @@ impl Driver<'_> {
                 clock::pause().await;
             }
             seen.effects_now = watch.count()?.or(seen.effects_now);
+            seen.store_now = Sight::of(watch.unread.is_none());
             seen.elapsed_ms = since.stamp().micros / 1000;
             if let (Some(effects), false) = (seen.effects_now, told)
                 && effects > seen.effects_before
@@ -320,47 +343,74 @@ impl Driver<'_> {
             }
             match fault.next(seen) {
                 Act::Wait => {}
-                act @ (Act::KillTree | Act::Missed(_)) => break act,
+                act @ (Act::KillTree(_) | Act::Missed(_)) => break act,
             }
         };
         self.does_without_answers |= answers.was_refused() && !matches!(act, Act::Missed(_));
-        if let Act::Missed(reason) = act {
-            let reason = answers.excuse(reason);
-            self.scribe.write(None, Body::FaultMissed { reason })?;
+        match act {
+            Act::Wait | Act::KillTree(Moment::Effect) => {}
+            Act::KillTree(Moment::Reply) => {
+                let (why, polls) = (watch.unread.unwrap_or_default(), watch.polls);
+                let body = Body::ReplyMarkedMoment { why, polls };
+                self.scribe.write(Some(&session.process), body)?;
+            }
+            Act::Missed(reason) => {
+                let reason = answers.excuse(reason);
+                self.scribe.write(None, Body::FaultMissed { reason })?;
+            }
         }
         if let Some(session) = self.session.take() {
-            let survivors = session.kill(self.scribe, fault.delivery()).await?;
-            return Ok(quiet(survivors));
+            return Ok(quiet(session.kill(self.scribe, fault.delivery()).await?));
         }
         Ok(Ok(()))
     }
 }
+
+/// Why a store under a lock is not read.
+const LOCKED: &str =
+    "the store is locked, or being written, at every look (`locking_mode=EXCLUSIVE`, or a transaction left open)";
 
 /// Polls the living store for the effects of one operation.
 struct Watch {
     reader: LiveStore,
     query: Query,
     polls: u64,
+    /// Why the last look could not read the store, where it could not.
+    unread: Option<String>,
 }
 
 impl Watch {
     /// How many effects there are; nothing when nothing new is known.
     fn count(&mut self) -> Result<Option<usize>, DriveError> {
         self.polls += 1;
+        self.unread = None;
         match self.reader.poll(&self.query) {
             Ok(Poll::Rows(rows)) => Ok(Some(rows.count())),
-            Ok(Poll::Absent) | Err(crate::readback::ReadError::NoSuchTable { .. }) => Ok(Some(0)),
-            Ok(Poll::Unchanged | Poll::Busy) => Ok(None),
+            Ok(Poll::Absent) | Err(ReadError::NoSuchTable { .. }) => Ok(Some(0)),
+            Ok(Poll::Unchanged) => Ok(None),
+            Ok(Poll::Busy) => {
+                self.unread = Some(LOCKED.to_owned());
+                Ok(None)
+            }
+            Err(
+                error @ ReadError::TooMuch {
+                    bound: Bound::Store { .. },
+                    ..
+                },
+            ) => {
+                self.unread = Some(error.to_string());
+                Ok(None)
+            }
             Err(error) => Err(DriveError::Watch(error)),
         }
     }
 
-    async fn count_until_read(&mut self, bound_ms: u64) -> Result<usize, DriveError> {
+    async fn count_until_read(&mut self, bound_ms: u64) -> Result<Option<usize>, DriveError> {
         let deadline = clock::Deadline::after(std::time::Duration::from_millis(bound_ms));
         loop {
             match self.count()? {
-                Some(count) => return Ok(count),
-                None if deadline.has_passed() => return Ok(0),
+                Some(count) => return Ok(Some(count)),
+                None if deadline.has_passed() => return Ok(None),
                 None => clock::pause().await,
             }
         }
@@ -411,13 +461,16 @@ fn continuation(request: &Value, reply: &Value, call: &Call, id: u64) -> Option<
     Some(Ok(protocol::continue_call(request, id, &responses, state)))
 }
 
-fn quiet(survivors: usize) -> Result<(), String> {
-    if survivors == 0 {
-        return Ok(());
+fn quiet(stopped: Stopped) -> Result<(), String> {
+    match stopped {
+        Stopped {
+            trouble: Some(trouble), ..
+        } => Err(trouble),
+        Stopped { survivors: 0, .. } => Ok(()),
+        Stopped { survivors, .. } => Err(format!(
+            "{survivors} processes of the server could not be ended, so nothing can be counted"
+        )),
     }
-    Err(format!(
-        "{survivors} processes of the server could not be ended, so nothing can be counted"
-    ))
 }
 
 fn describe(step: &Step) -> String {

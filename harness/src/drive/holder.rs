@@ -17,9 +17,9 @@ pub(super) struct Holder {
     pub(super) name: String,
 }
 
-/// The first process other than this one that has the file at `path`, or a file in the folder there, open for writing or
-/// reading, if any is seen.
-pub(super) fn holder_of(path: &Path) -> Option<Holder> {
+/// The first process other than this one and those in `except` that has the file at `path`, or a file in the folder there,
+/// open for writing or reading, if any is seen.
+pub(super) fn holder_of(path: &Path, except: &[i32]) -> Option<Holder> {
     let store = fs::canonicalize(path).ok()?;
     let metadata = fs::metadata(&store).ok()?;
     let is_held = |descriptor: &Path| {
@@ -31,7 +31,7 @@ pub(super) fn holder_of(path: &Path) -> Option<Holder> {
     let own = i32::try_from(std::process::id()).ok()?;
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| *pid != own).find_map(|pid| {
+    pids.filter(|pid| *pid != own && !except.contains(pid)).find_map(|pid| {
         let mut descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
         descriptors.any(|entry| is_held(&entry.path())).then(|| Holder {
             pid,
@@ -54,20 +54,21 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("store");
         fs::write(&path, "x").expect("write");
-        assert_eq!(holder_of(&path), None);
+        assert_eq!(holder_of(&path, &[]), None);
         let file = fs::File::open(&path).expect("open");
         let mut child = Command::new("cat")
             .stdin(Stdio::piped())
             .stdout(file)
             .spawn()
             .expect("cat");
-        let holder = holder_of(&path);
-        let of_folder = holder_of(folder.path()).map(|holder| holder.pid);
+        let holder = holder_of(&path, &[]);
+        let of_folder = holder_of(folder.path(), &[]).map(|holder| holder.pid);
+        let child_pid = i32::try_from(child.id()).expect("a pid");
+        assert_eq!(holder_of(&path, &[child_pid]), None);
         child.kill().expect("kill");
         child.wait().expect("wait");
-        let pid = holder.map(|holder| holder.pid);
-        assert_eq!(pid, i32::try_from(child.id()).ok());
-        assert_eq!(of_folder, pid);
-        assert_eq!(holder_of(&path), None);
+        assert_eq!(holder.map(|holder| holder.pid), Some(child_pid));
+        assert_eq!(of_folder, Some(child_pid));
+        assert_eq!(holder_of(&path, &[]), None);
     }
 }

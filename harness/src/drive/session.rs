@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
-use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched};
+use super::outside::{KillCommand, Outside};
+use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
 use crate::fault::Delivery;
@@ -24,6 +25,8 @@ pub(super) struct Session {
     era: Era,
     offer: Offer,
     launched: Launched,
+    /// The server, where what was launched does not own it.
+    outside: Option<Outside>,
     stream_ended: bool,
     /// The id of a probe whose answer did not come in time, and that answer if it came later.
     probe_id: Option<Value>,
@@ -52,8 +55,15 @@ pub(super) enum Heard {
 
 impl Session {
     /// Launches a server; the handshake is another step.
-    pub(super) fn launch(scribe: &mut Scribe, process: &str, spec: &LaunchSpec, era: Era) -> Result<Self, DriveError> {
+    pub(super) fn launch(
+        scribe: &mut Scribe,
+        process: &str,
+        spec: &LaunchSpec,
+        kill: Option<KillCommand>,
+        era: Era,
+    ) -> Result<Self, DriveError> {
         let launched = Launch::Plain.start(spec, StdioLimits::default(), scribe.clock().stamp_fn())?;
+        let outside = kill.map(Outside::new);
         let mut command = vec![spec.program.to_string_lossy().into_owned()];
         command.extend(spec.args.iter().map(|argument| argument.to_string_lossy().into_owned()));
         let body = Body::ProcessStarted {
@@ -72,6 +82,7 @@ impl Session {
             era,
             offer: Offer::Nothing,
             launched,
+            outside,
             stream_ended: false,
             probe_id: None,
             late_probe: None,
@@ -260,13 +271,46 @@ impl Session {
         Ok(Received::Nothing)
     }
 
-    /// SIGKILL for the whole tree, then what still lay in the pipes. Returns the survivors.
-    pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<usize, DriveError> {
+    /// Stops every process of the tree for a while; returns them, where all of them stand still and the server is among
+    /// them.
+    pub(super) async fn pause(&mut self, scribe: &mut Scribe) -> Result<Option<Vec<Pid>>, DriveError> {
+        if self.outside.is_some() {
+            return Ok(None);
+        }
+        let paused = self.launched.process.pause().await;
+        self.signalled(scribe, "SIGSTOP", paused.signalled.len())?;
+        Ok((paused.running == 0).then_some(paused.signalled))
+    }
+
+    /// Lets it go on.
+    pub(super) fn resume(&mut self, scribe: &mut Scribe) -> Result<(), DriveError> {
+        let resumed = if self.outside.is_some() {
+            0
+        } else {
+            self.launched.process.resume()
+        };
+        self.signalled(scribe, "SIGCONT", resumed)
+    }
+
+    /// SIGKILL for the whole tree, then what still lay in the pipes. A server elsewhere is killed before.
+    pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<Stopped, DriveError> {
+        let trouble = self.kill_outside(scribe).await?;
         let killed = self.launched.process.kill_tree().await;
-        self.signalled(scribe, killed.signalled.len())?;
+        self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, delivery).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
-        Ok(killed.survivors)
+        Ok(Stopped {
+            exit: killed.exit,
+            survivors: killed.survivors,
+            trouble,
+        })
+    }
+
+    async fn kill_outside(&mut self, scribe: &mut Scribe) -> Result<Option<String>, DriveError> {
+        match &mut self.outside {
+            Some(outside) => outside.kill(scribe, &self.process).await,
+            None => Ok(None),
+        }
     }
 
     /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
@@ -292,21 +336,29 @@ impl Session {
             let bound_ms = quiet_ms;
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }
+        let trouble = if wait == ExitWait::StillRunning {
+            self.kill_outside(scribe).await?
+        } else {
+            // A launcher ends when its server did.
+            self.outside.iter_mut().for_each(Outside::has_ended);
+            None
+        };
         let killed = self.launched.process.kill_tree().await;
-        self.signalled(scribe, killed.signalled.len())?;
+        self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, Delivery::Deliver).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(Stopped {
             exit: killed.exit,
             survivors: killed.survivors,
+            trouble,
         })
     }
 
-    fn signalled(&self, scribe: &mut Scribe, processes: usize) -> Result<(), DriveError> {
+    fn signalled(&self, scribe: &mut Scribe, signal: &str, processes: usize) -> Result<(), DriveError> {
         if processes == 0 {
             return Ok(());
         }
-        let signal = "SIGKILL".to_owned();
+        let signal = signal.to_owned();
         Ok(scribe.write(Some(&self.process), Body::Signalled { signal, processes })?)
     }
 
@@ -337,13 +389,15 @@ impl Session {
     }
 }
 
-/// How a stopped server ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a stopped or killed server ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stopped {
     /// How its root process ended.
     pub(super) exit: Exit,
     /// Processes of its tree that could not be ended.
     pub(super) survivors: usize,
+    /// Why a server elsewhere is not believed to be dead.
+    pub(super) trouble: Option<String>,
 }
 
 /// What came in.

@@ -34,7 +34,7 @@ pub(super) enum Lookup<'a> {
     Found(&'a Value),
     /// It could not be observed.
     Unobserved(&'a str),
-    /// It belongs to a withheld reply that never came, or to a copy whose rows could not be doubled.
+    /// It belongs to a withheld reply that never came, to rows that nobody saw, or to a copy whose rows could not be doubled.
     NeverMade,
     /// Nothing of the kind is in the record.
     Absent,
@@ -227,6 +227,9 @@ impl Facts {
             }
             if delivered.is_none() && write.fault.is_none() && slice.ended_by_itself() {
                 facts.insert("server_ended".into(), true.into());
+            }
+            if let Some(moment) = slice.moment() {
+                facts.insert("moment".into(), moment.into());
             }
             let earlier = history.results(&write.operation);
             let known = format!("{}{}", last.payload, json!(answers));

@@ -2,9 +2,11 @@
 
 use super::checks;
 use super::facts::Facts;
+use super::moment;
 use super::rows;
 use super::steps::outcome;
 use crate::case::{Basis, Case};
+use crate::plan::Plan;
 use crate::record::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
     VERDICT_FORMAT, Verdict,
@@ -57,7 +59,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
     verdict.notes = notes(&verdict.checks, plan.contract.preset.is_reference());
     verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
     verdict.facts = facts.tree;
-    let cut_short = cut_short(record);
+    let cut_short = cut_short(plan, record);
     let is_cut_short = cut_short.is_some();
     let (word, reason) = conclude(&verdict.checks, cut_short);
     if word == Verdict::Inconclusive {
@@ -107,7 +109,7 @@ pub fn gate_by_controls(mut verdict: CaseVerdict, case: &Case, controls: &[CaseV
 }
 
 /// Why the case did not come to its end, where it did not.
-fn cut_short(record: &Record) -> Option<String> {
+fn cut_short(plan: &Plan, record: &Record) -> Option<String> {
     match outcome(record) {
         Some(Outcome::Finished) => None,
         Some(Outcome::Unsupported) => Some("the case was skipped, although the target has what it needs".to_owned()),
@@ -115,16 +117,18 @@ fn cut_short(record: &Record) -> Option<String> {
         Some(Outcome::Interrupted) => Some("the run was interrupted".to_owned()),
         None => Some("the record ends in the middle: the run was cut off".to_owned()),
     }
-    .or_else(|| missed(record))
+    .or_else(|| missed(plan, record))
 }
 
-fn missed(record: &Record) -> Option<String> {
-    record.events.iter().find_map(|event| {
+fn missed(plan: &Plan, record: &Record) -> Option<String> {
+    let told = record.events.iter().find_map(|event| {
         let Body::FaultMissed { reason } = &event.body else {
             return None;
         };
-        Some(format!("the fault missed its moment: {reason}"))
-    })
+        Some(reason.clone())
+    });
+    let reason = told.or_else(|| moment::missed(plan, record))?;
+    Some(format!("the fault missed its moment: {reason}"))
 }
 
 fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Option<String>) {

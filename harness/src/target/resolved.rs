@@ -100,6 +100,8 @@ pub struct Launch {
     pub cwd: Option<String>,
     /// Whether the caller's whole environment is passed on.
     pub inherit_env: bool,
+    /// The command that kills the server, where what is launched does not own it; never empty.
+    pub kill: Option<Vec<String>>,
 }
 
 impl Launch {

@@ -53,6 +53,12 @@ pub(super) struct LaunchWritten {
     pub(super) cwd: Option<String>,
     #[serde(default)]
     pub(super) inherit_env: bool,
+    #[serde(default, deserialize_with = "words_if_any")]
+    pub(super) kill: Option<Vec<String>>,
+}
+
+fn words_if_any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    words(deserializer).map(Some)
 }
 
 /// Program and arguments, one word each: no shell takes a line apart.
