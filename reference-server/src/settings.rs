@@ -10,7 +10,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::clock::{Clock, ClockError};
-use crate::defect::Defect;
+use crate::defect::{Defect, Planted};
 use crate::failpoint::{Failpoint, Failpoints};
 use crate::guard::fingerprint::FingerprintKey;
 use crate::guard::request_state::StateSeal;
@@ -24,6 +24,7 @@ const STATE_TTL_S: &str = "600";
 const AUTHORITY_S: &str = "300";
 const RETENTION_S: &str = "360";
 const BUSY_TIMEOUT_MS: &str = "2000";
+const TOOL_VERSION: &str = "1.0";
 /// The longest limit that is accepted: ten years. It keeps every deadline far from overflow.
 const LIMIT_S_MAX: u32 = 10 * 366 * 86_400;
 /// The longest wait for a locked ledger that is accepted: half a minute.
@@ -68,6 +69,9 @@ pub struct ServeArguments {
     /// How long a write waits for a locked ledger before it is refused as busy, in milliseconds
     #[arg(long, env = "GUARD_BUSY_TIMEOUT_MS", value_name = "MILLISECONDS", default_value = BUSY_TIMEOUT_MS, hide_env_values = true)]
     pub busy_timeout_ms: OsString,
+    /// The version of `create_issue`'s contract, which request states and fingerprints bind
+    #[arg(long, env = "GUARD_TOOL_VERSION", value_name = "VERSION", default_value = TOOL_VERSION, hide_env_values = true)]
+    pub tool_version: OsString,
     /// End or fail at a named cut point, once (for tests)
     #[arg(long, env = "GUARD_FAILPOINT", value_name = "NAME", hide_env_values = true)]
     pub failpoint: Option<OsString>,
@@ -87,6 +91,8 @@ pub struct Settings {
     pub principal: String,
     /// Which backend the store is bound to.
     pub backend: String,
+    /// The version of `create_issue`'s contract.
+    pub tool_version: String,
     /// Seals and opens request states.
     pub state_seal: StateSeal,
     /// The key of fingerprints.
@@ -96,7 +102,7 @@ pub struct Settings {
     /// The failpoint that is armed, if any.
     pub failpoints: Failpoints,
     /// The defect that is planted, if any.
-    pub defect: Option<Defect>,
+    pub planted: Planted,
 }
 
 /// How long things are good.
@@ -166,6 +172,9 @@ impl Settings {
             let text = required(name, variable(name).as_deref(), KEY_ADVICE)?;
             key_bytes(name, &text)
         };
+        let planted = Planted(choice("--defect (GUARD_DEFECT)", written.defect.as_deref(), || {
+            Defect::ALL.iter().map(|defect| defect.name()).collect()
+        })?);
         let settings = Self {
             database: database(written.database.as_deref())?,
             clock: clock(&written.clock)?,
@@ -179,10 +188,12 @@ impl Settings {
                 written.backend.as_deref(),
                 "name the store, as in sqlite:main",
             )?,
-            state_seal: StateSeal::new(key(STATE_KEY_VARIABLE)?).map_err(|_short| SettingError::WrongSecret {
-                name: STATE_KEY_VARIABLE,
-                advice: KEY_ADVICE,
-            })?,
+            tool_version: name(
+                "--tool-version (GUARD_TOOL_VERSION)",
+                Some(&written.tool_version),
+                "leave it out to get the default",
+            )?,
+            state_seal: state_seal(key(STATE_KEY_VARIABLE)?, planted)?,
             fingerprint_key: FingerprintKey::new(key(FINGERPRINT_KEY_VARIABLE)?).map_err(|_short| {
                 SettingError::WrongSecret {
                     name: FINGERPRINT_KEY_VARIABLE,
@@ -195,13 +206,24 @@ impl Settings {
                 written.failpoint.as_deref(),
                 || Failpoint::names().collect(),
             )?),
-            defect: choice("--defect (GUARD_DEFECT)", written.defect.as_deref(), || {
-                Defect::ALL.iter().map(|defect| defect.name()).collect()
-            })?,
+            planted,
         };
         settings.clock.now_s().map_err(SettingError::ClockIsSilent)?;
         Ok(settings)
     }
+}
+
+fn state_seal(key: Vec<u8>, planted: Planted) -> Result<StateSeal, SettingError> {
+    let key = if planted.is(Defect::ForgetsFirstRound) {
+        let of_this_process = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+        of_this_process.iter().flat_map(uuid::Uuid::as_bytes).copied().collect()
+    } else {
+        key
+    };
+    StateSeal::new(key).map_err(|_short| SettingError::WrongSecret {
+        name: STATE_KEY_VARIABLE,
+        advice: KEY_ADVICE,
+    })
 }
 
 fn required(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {

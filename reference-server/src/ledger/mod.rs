@@ -3,12 +3,14 @@
 //! - [`schema`]: the tables, and the opening of a store
 //! - `rows`: the statements, in raw SQL
 //! - `store`: the transactions
+//! - `planted`: the longer wrong turns of planted defects
 //! - [`messages`]: what the ledger is asked and what it answers
 //! - [`thread`]: the thread that owns the connection, and the handle that talks to it
 //!
 //! The order of checks is not here: each transaction asks [`crate::guard::decision`].
 
 pub mod messages;
+mod planted;
 mod rows;
 pub mod schema;
 mod store;

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transac
 use thiserror::Error;
 
 /// The version of [`SCHEMA`]. A store with a newer one was written by a newer server.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// How often switching to the write-ahead log is tried. The switch ignores the busy timeout when two first opens race.
 const WAL_TRIES_MAX: u32 = 50;
@@ -46,7 +46,7 @@ CREATE TABLE step_log (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,
     operation_id TEXT    NOT NULL,
     step         TEXT    NOT NULL,
-    outcome      TEXT    NOT NULL CHECK (outcome IN ('attempted', 'done', 'failed')),
+    outcome      TEXT    NOT NULL CHECK (outcome IN ('attempted', 'done', 'failed', 'applied', 'not_applied')),
     detail       TEXT,
     at           INTEGER NOT NULL
 ) STRICT;
@@ -69,13 +69,13 @@ CREATE TABLE operations (
     tool         TEXT    NOT NULL,
     tool_version TEXT    NOT NULL,
     fingerprint  TEXT    NOT NULL,
-    state        TEXT    NOT NULL CHECK (state IN ('in_progress', 'applied', 'partial')),
+    state        TEXT    NOT NULL CHECK (state IN ('in_progress', 'applied', 'partial', 'not_applied')),
     issue_id     INTEGER,
     result       TEXT,
     admitted_at  INTEGER NOT NULL,
     committed_at INTEGER,
     replay_until INTEGER,
-    CHECK (state = 'in_progress' OR (result NOTNULL AND committed_at NOTNULL AND replay_until NOTNULL))
+    CHECK (state IN ('in_progress', 'not_applied') OR (result NOTNULL AND committed_at NOTNULL AND replay_until NOTNULL))
 ) STRICT, WITHOUT ROWID;
 ";
 
@@ -99,6 +99,14 @@ pub enum OpenError {
     NewerSchema {
         /// The version in the store.
         found: String,
+    },
+    /// An older server made it.
+    #[error(
+        "the store has schema version {found}, and this server knows version {SCHEMA_VERSION} only; give another --database"
+    )]
+    OlderSchema {
+        /// The version in the store.
+        found: u32,
     },
     /// It is a database of something else.
     #[error("the file is a SQLite database, but not a store of this server; give another --database")]
@@ -151,7 +159,7 @@ fn inspect(connection: &Connection, backend: &str) -> Result<Found, OpenError> {
     let version = value("schema_version")?.ok_or(OpenError::NotAStore)?;
     match version.parse::<u32>() {
         Ok(SCHEMA_VERSION) => {}
-        Ok(older) if older < SCHEMA_VERSION => return Err(OpenError::NotAStore),
+        Ok(older) if older < SCHEMA_VERSION => return Err(OpenError::OlderSchema { found: older }),
         _ => return Err(OpenError::NewerSchema { found: version }),
     }
     let bound = value("backend")?.ok_or(OpenError::NotAStore)?;

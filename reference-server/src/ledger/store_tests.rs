@@ -16,6 +16,7 @@ fn settings(folder: &TempDir) -> Settings {
         clock: Clock::Fixed(T0),
         principal: "alice".to_owned(),
         backend: "sqlite:test".to_owned(),
+        tool_version: "1.0".to_owned(),
         state_seal: StateSeal::new(vec![1; 32]).unwrap(),
         fingerprint_key: FingerprintKey::new(vec![2; 32]).unwrap(),
         limits: Limits {
@@ -25,7 +26,7 @@ fn settings(folder: &TempDir) -> Settings {
             busy_timeout_ms: 1,
         },
         failpoints: Failpoints::default(),
-        defect: None,
+        planted: Planted(None),
     }
 }
 
@@ -33,7 +34,7 @@ fn write(operation_id: &str, fingerprint: &str) -> Write {
     Write {
         operation_id: operation_id.to_owned(),
         tool: "create_issue",
-        tool_version: "1.0",
+        tool_version: "1.0".to_owned(),
         attempt: Attempt {
             fingerprint: fingerprint.to_owned(),
             authority_until_s: T0 + 300,

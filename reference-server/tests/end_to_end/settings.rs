@@ -166,13 +166,26 @@ fn a_store_with_a_newer_schema_is_refused() {
     bench.start().close();
     bench
         .connection()
-        .execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'", [])
+        .execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'", [])
         .unwrap();
     let before = fs::read(bench.store()).unwrap();
     assert_complaint(
         &bench.launch().output(),
-        &["GUARD_DATABASE", "schema version 2", "newer server"],
+        &["GUARD_DATABASE", "schema version 99", "newer server"],
     );
+    assert_eq!(fs::read(bench.store()).unwrap(), before);
+}
+
+#[test]
+fn a_store_with_an_older_schema_is_refused() {
+    let bench = Bench::new();
+    bench.start().close();
+    bench
+        .connection()
+        .execute("UPDATE meta SET value = '1' WHERE key = 'schema_version'", [])
+        .unwrap();
+    let before = fs::read(bench.store()).unwrap();
+    assert_complaint(&bench.launch().output(), &["schema version 1", "another --database"]);
     assert_eq!(fs::read(bench.store()).unwrap(), before);
 }
 

@@ -292,6 +292,29 @@ pub(crate) fn issue(operation_id: &str) -> Value {
     json!({ "operation_id": operation_id, "title": "Title" })
 }
 
+/// A write whose second step fails, and so does its compensation.
+pub(crate) fn partial(operation_id: &str) -> Value {
+    json!({ "operation_id": operation_id, "title": "Title", "mode": "partial" })
+}
+
+/// `state` with another character in its middle.
+pub(crate) fn middle_changed(state: &str) -> String {
+    let mut bytes = state.as_bytes().to_vec();
+    let middle = bytes.len() / 2;
+    bytes[middle] = if bytes[middle] == b'A' { b'B' } else { b'A' };
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Sends both rounds and waits for the failpoint's exit; gives the state.
+#[track_caller]
+pub(crate) fn die(mut server: Server, write: &Value, code: i32) -> String {
+    let state = server.first_round(write);
+    let params = continuation(write, &state, &accept("alpha"));
+    server.begin("tools/call", &params, &json!({ "elicitation": {} }));
+    assert_eq!(server.ended().code(), Some(code));
+    state
+}
+
 pub(crate) fn accept(body: &str) -> Value {
     json!({ "body": { "action": "accept", "content": { "body": body } } })
 }
