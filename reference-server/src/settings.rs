@@ -22,13 +22,13 @@ pub const FINGERPRINT_KEY_VARIABLE: &str = "GUARD_FINGERPRINT_KEY";
 
 const STATE_TTL_S: &str = "600";
 const AUTHORITY_S: &str = "300";
-const RETENTION_S: &str = "360";
-const BUSY_TIMEOUT_MS: &str = "2000";
+pub(crate) const RETENTION_S: &str = "360";
+pub(crate) const BUSY_TIMEOUT_MS: &str = "2000";
 const TOOL_VERSION: &str = "1.0";
 /// The longest limit that is accepted: ten years. It keeps every deadline far from overflow.
-const LIMIT_S_MAX: u32 = 10 * 366 * 86_400;
+pub(crate) const LIMIT_S_MAX: u32 = 10 * 366 * 86_400;
 /// The longest wait for a locked ledger that is accepted: half a minute.
-const BUSY_TIMEOUT_MS_MAX: u32 = 30_000;
+pub(crate) const BUSY_TIMEOUT_MS_MAX: u32 = 30_000;
 /// The longest principal or backend id that is accepted, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 
@@ -226,7 +226,11 @@ fn state_seal(key: Vec<u8>, planted: Planted) -> Result<StateSeal, SettingError>
     })
 }
 
-fn required(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
+pub(crate) fn required(
+    name: &'static str,
+    value: Option<&OsStr>,
+    advice: &'static str,
+) -> Result<String, SettingError> {
     let value = value.ok_or(SettingError::Missing { name, advice })?;
     if value.is_empty() {
         return Err(SettingError::Empty { name, advice });
@@ -235,7 +239,7 @@ fn required(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> 
     text.ok_or_else(|| wrong(name, value, format!("it is not UTF-8; {advice}")))
 }
 
-fn wrong(name: &'static str, value: &OsStr, advice: String) -> SettingError {
+pub(crate) fn wrong(name: &'static str, value: &OsStr, advice: String) -> SettingError {
     SettingError::Wrong {
         name,
         value: value.to_string_lossy().into_owned(),
@@ -243,7 +247,7 @@ fn wrong(name: &'static str, value: &OsStr, advice: String) -> SettingError {
     }
 }
 
-fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {
+pub(crate) fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {
     const NAME: &str = "--database (GUARD_DATABASE)";
     const ADVICE: &str = "give the path of the SQLite store";
     let text = required(NAME, value, ADVICE)?;
@@ -263,13 +267,13 @@ fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {
     Err(wrong(NAME, OsStr::new(&text), advice.to_owned()))
 }
 
-fn clock(value: &OsStr) -> Result<Clock, SettingError> {
+pub(crate) fn clock(value: &OsStr) -> Result<Clock, SettingError> {
     const NAME: &str = "--clock (GUARD_CLOCK)";
     let text = required(NAME, Some(value), "use system, fixed:UNIX_SECONDS or file:PATH")?;
     Clock::parse(&text).map_err(|error| wrong(NAME, value, error.to_string()))
 }
 
-fn name(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
+pub(crate) fn name(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
     let text = required(name, value, advice)?;
     if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) || text.trim() != text {
         let advice = format!("use at most {NAME_BYTES_MAX} printable bytes without white space around them");
@@ -298,7 +302,7 @@ fn limits(written: &ServeArguments) -> Result<Limits, SettingError> {
     })
 }
 
-fn whole(name: &'static str, value: &OsStr, at_most: u32) -> Result<u32, SettingError> {
+pub(crate) fn whole(name: &'static str, value: &OsStr, at_most: u32) -> Result<u32, SettingError> {
     let text = required(name, Some(value), "leave it out to get the default")?;
     let number = text.parse::<u32>().ok().filter(|number| (1..=at_most).contains(number));
     number.ok_or_else(|| wrong(name, value, format!("use a whole number from 1 to {at_most}")))

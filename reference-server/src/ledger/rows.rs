@@ -6,6 +6,9 @@ use serde_json::Value;
 use super::messages::{LedgerError, Settled, Write};
 use crate::guard::decision::{KnownOperation, RowState};
 
+/// The step of the log under which an operator's decision stands.
+pub(super) const RECONCILE: &str = "reconcile";
+
 /// The columns of a ledger row that a write needs.
 pub(super) struct Row {
     pub(super) known: KnownOperation,
@@ -32,6 +35,14 @@ impl<'a> Outcome<'a> {
         Self {
             detail: Some(words),
             ..Self::of(step, "failed")
+        }
+    }
+
+    /// What an operator decided, and why.
+    pub(super) fn decided(state: &'static str, reason: &'a str) -> Self {
+        Self {
+            detail: Some(reason),
+            ..Self::of(RECONCILE, state)
         }
     }
 }
@@ -134,6 +145,15 @@ pub(super) fn settle_operation(
         params![operation_id, state, result.to_string(), now_s, replay_until_s],
     )?;
     Ok(changed == 1)
+}
+
+/// Marks an operation in progress as not applied. It has no result, and its identity stays taken.
+pub(super) fn settle_as_not_applied(transaction: &Transaction<'_>, operation_id: &str) -> Result<(), LedgerError> {
+    transaction.execute(
+        "UPDATE operations SET state = 'not_applied' WHERE operation_id = ?1 AND state = 'in_progress'",
+        [operation_id],
+    )?;
+    Ok(())
 }
 
 /// Deletes a ledger row. Only defects do this: a row stands for ever.

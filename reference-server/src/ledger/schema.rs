@@ -108,6 +108,9 @@ pub enum OpenError {
         /// The version in the store.
         found: u32,
     },
+    /// Nothing is there, and whoever asked must not make it.
+    #[error("there is no store; give the --database of the server that you mean")]
+    Absent,
     /// It is a database of something else.
     #[error("the file is a SQLite database, but not a store of this server; give another --database")]
     NotAStore,
@@ -120,9 +123,9 @@ pub enum OpenError {
 }
 
 /// What stands in a file before it is opened for work.
-enum Found {
+pub(super) enum Found {
     Nothing,
-    Ours,
+    Ours { backend: String },
 }
 
 /// Opens the store at `path` for the backend `backend`, and makes it when there is none. `busy_timeout` bounds every later wait.
@@ -132,18 +135,44 @@ pub(crate) fn open(path: &Path, backend: &str, busy_timeout: Duration) -> Result
     connection.busy_timeout(busy_timeout)?;
     // Until the store is known to be ours, not even its write-ahead log is moved into it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    let found = inspect(&connection, backend)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    switch_to_write_ahead_log(&connection, busy_timeout)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
+    let found = identify(&connection, Some(backend))?;
+    ready_for_work(&connection, busy_timeout)?;
     if matches!(found, Found::Nothing) {
         create(&mut connection, backend)?;
     }
     Ok(connection)
 }
 
-fn inspect(connection: &Connection, backend: &str) -> Result<Found, OpenError> {
+/// Opens the store at `path` for work, and makes none. `backend` is compared when it is given.
+pub(crate) fn open_existing(
+    path: &Path,
+    backend: Option<&str>,
+    busy_timeout: Duration,
+) -> Result<Connection, OpenError> {
+    if !path.is_file() {
+        return Err(OpenError::Absent);
+    }
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(busy_timeout)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let Found::Ours { .. } = identify(&connection, backend)? else {
+        return Err(OpenError::NotAStore);
+    };
+    ready_for_work(&connection, busy_timeout)?;
+    Ok(connection)
+}
+
+/// Every commit is on disk before it is answered.
+fn ready_for_work(connection: &Connection, busy_timeout: Duration) -> Result<(), OpenError> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    switch_to_write_ahead_log(connection, busy_timeout)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(())
+}
+
+/// Says what stands in the file, and refuses what is not ours, or not of `backend` when one is given.
+pub(super) fn identify(connection: &Connection, backend: Option<&str>) -> Result<Found, OpenError> {
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables == 0 {
         return Ok(Found::Nothing);
@@ -163,19 +192,19 @@ fn inspect(connection: &Connection, backend: &str) -> Result<Found, OpenError> {
         _ => return Err(OpenError::NewerSchema { found: version }),
     }
     let bound = value("backend")?.ok_or(OpenError::NotAStore)?;
-    if bound != backend {
-        return Err(OpenError::OtherBackend {
+    match backend {
+        Some(asked) if bound != asked => Err(OpenError::OtherBackend {
             bound,
-            asked: backend.to_owned(),
-        });
+            asked: asked.to_owned(),
+        }),
+        _ => Ok(Found::Ours { backend: bound }),
     }
-    Ok(Found::Ours)
 }
 
 /// Two servers that open one new store at the same moment: the second waits for the first, and finds its work.
 fn create(connection: &mut Connection, backend: &str) -> Result<(), OpenError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if matches!(inspect(&transaction, backend)?, Found::Nothing) {
+    if matches!(identify(&transaction, Some(backend))?, Found::Nothing) {
         transaction.execute_batch(SCHEMA)?;
         transaction.execute_batch(OPERATIONS)?;
         let mut insert = transaction.prepare("INSERT INTO meta (key, value) VALUES (?1, ?2)")?;
