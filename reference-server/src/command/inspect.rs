@@ -1,7 +1,6 @@
 //! `inspect`: shows what stands in a store: operations, effects, the step log.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 
 use super::{Failure, say};
 use crate::ledger::inspection::{InspectError, Inspection, Operation, Step};
@@ -56,14 +55,13 @@ pub(super) fn inspect(written: &InspectArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Texts that came from callers are quoted and escaped: a title must not move the terminal's cursor.
+/// What callers chose is quoted, and everything is escaped: a title must not move the terminal's cursor.
 fn for_people(found: &Inspection) -> String {
-    let mut text = format!(
-        "store of backend {:?}, schema {}\n",
-        found.backend, found.schema_version
-    );
+    let mut text = String::new();
+    let store = format!("store of backend {:?}, schema {}", found.backend, found.schema_version);
+    push_line(&mut text, &store);
     if found.is_empty() {
-        text.push_str("no operation is on record, and there is no effect\n");
+        push_line(&mut text, "no operation is on record, and there is no effect");
     }
     for operation in &found.operations {
         push_operation(&mut text, found, operation);
@@ -82,16 +80,18 @@ fn for_people(found: &Inspection) -> String {
         }
     }
     for id in stray {
-        push_line(&mut text, &format!("\noperation {id:?}: not on record"));
+        push_line(&mut text, "");
+        push_line(&mut text, &format!("operation {id:?}: not on record"));
         push_traces(&mut text, found, id);
     }
     text
 }
 
 fn push_operation(text: &mut String, found: &Inspection, operation: &Operation) {
+    push_line(text, "");
     push_line(
         text,
-        &format!("\noperation {:?}: {}", operation.operation_id, operation.state),
+        &format!("operation {:?}: {}", operation.operation_id, operation.state),
     );
     let of = format!(
         "{} {:?}, for {:?}",
@@ -104,7 +104,7 @@ fn push_operation(text: &mut String, found: &Inspection, operation: &Operation) 
         push_line(text, &format!("  settled       {at}, replayed until {until}"));
     }
     if let Some(result) = &operation.result {
-        push_line(text, &format!("  result        {:?}", result.to_string()));
+        push_line(text, &format!("  result        {result}"));
     }
     push_traces(text, found, &operation.operation_id);
     if operation.state == "in_progress" {
@@ -143,6 +143,13 @@ fn push_step(text: &mut String, label: &str, step: &Step) {
     );
 }
 
+/// The one way into the text: whatever does not print is escaped here.
 fn push_line(text: &mut String, line: &str) {
-    writeln!(text, "{line}").expect("writing to a String cannot fail");
+    for character in line.chars() {
+        match character {
+            '"' | '\'' | '\\' => text.push(character),
+            another => text.extend(another.escape_debug()),
+        }
+    }
+    text.push('\n');
 }

@@ -233,6 +233,7 @@ fn inspect_shows_operations_effects_and_steps() {
         "issue 1 \"quoted \\u{202e}\", body of 5 bytes, 2026-09-22T00:00:00Z",
         "operation \"op-1\": in_progress",
         "watcher attempted",
+        "{\"operation_id\":\"op-0\",\"state\":\"applied\"",
         "`reconcile` it",
     ] {
         assert!(said.stdout.contains(words), "{words:?} is not in {}", said.stdout);

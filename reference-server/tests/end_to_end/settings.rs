@@ -123,6 +123,10 @@ fn a_wrong_limit_or_choice_is_one_line_and_no_store_is_made() {
             &["GUARD_BUSY_TIMEOUT_MS", "1e3"],
         ),
         (
+            |launch| launch.env("GUARD_TOOL_VERSION", ""),
+            &["GUARD_TOOL_VERSION", "empty"],
+        ),
+        (
             |launch| launch.env("GUARD_FAILPOINT", "after-lunch"),
             &["GUARD_FAILPOINT", "after-ledger-insert"],
         ),
@@ -256,6 +260,7 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
         "GUARD_AUTHORITY",
         "GUARD_RETENTION",
         "GUARD_BUSY_TIMEOUT_MS",
+        "GUARD_TOOL_VERSION",
         "GUARD_FAILPOINT",
         "GUARD_DEFECT",
         "GUARD_STATE_KEY",
