@@ -119,8 +119,9 @@ fn push_traces(text: &mut String, found: &Inspection, operation_id: &str) {
         .filter(|effect| effect.operation_id == operation_id)
     {
         let (id, title, bytes) = (effect.issue_id, &effect.title, effect.body.len());
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
         let line = format!(
-            "  effect        issue {id} {title:?}, body of {bytes} bytes, {}",
+            "  effect        issue {id} {title:?}, body of {bytes} {unit}, {}",
             effect.created_at
         );
         push_line(text, &line);

@@ -30,14 +30,14 @@ pub(super) struct Aside {
 }
 
 impl Store {
-    /// The ledger row of `write`'s operation, under the write lock. The first line is all that a server needs.
-    pub(super) fn look_up(
+    /// What `write` is told to have found, where `row` stands in the ledger: without a defect that very row.
+    pub(super) fn row_as_planted(
         &self,
+        row: Option<Row>,
         transaction: &Transaction<'_>,
         write: &Write,
         now_s: i64,
     ) -> Result<Option<Row>, LedgerError> {
-        let row = rows::find(transaction, &write.operation_id)?;
         if self.planted.is(Defect::NoLedger) {
             return Ok(None);
         }

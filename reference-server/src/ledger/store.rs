@@ -72,7 +72,8 @@ impl Store {
         self.failpoints.panic_at(Failpoint::PanicInLedger);
         // The time is read under the lock: a deadline that passed while waiting for it has passed.
         let now_s = self.clock.now_s()?;
-        let row = self.look_up(&transaction, write, now_s)?;
+        let row = rows::find(&transaction, &write.operation_id)?;
+        let row = self.row_as_planted(row, &transaction, write, now_s)?;
         match decide(row.as_ref().map(|row| &row.known), &write.attempt, now_s) {
             Decision::Refuse(refusal) => Ok(Written::Refused(refusal)),
             Decision::Replay => {
