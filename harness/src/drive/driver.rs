@@ -308,6 +308,7 @@ impl Driver<'_> {
                 act @ (Act::KillTree(_) | Act::Missed(_)) => break act,
             }
         };
+        let is_missed = matches!(act, Act::Missed(_));
         match act {
             Act::Wait | Act::KillTree(Moment::Effect) => {}
             Act::KillTree(Moment::Reply) => {
@@ -318,7 +319,10 @@ impl Driver<'_> {
             Act::Missed(reason) => self.scribe.write(None, Body::FaultMissed { reason })?,
         }
         if let Some(session) = self.session.take() {
-            return Ok(quiet(session.kill(self.scribe, fault.delivery()).await?));
+            let mut stopped = session.kill(self.scribe, fault.delivery()).await?;
+            // What was missed is missed, whether or not there was still a server to be killed.
+            stopped.trouble = stopped.trouble.filter(|_| !is_missed);
+            return Ok(quiet(stopped));
         }
         Ok(Ok(()))
     }
@@ -350,13 +354,11 @@ impl Watch {
                 self.unread = Some(LOCKED.to_owned());
                 Ok(None)
             }
-            Err(
-                error @ ReadError::TooMuch {
-                    bound: Bound::Store { .. },
-                    ..
-                },
-            ) => {
-                self.unread = Some(error.to_string());
+            Err(ReadError::TooMuch {
+                bound: bound @ Bound::Store { .. },
+                ..
+            }) => {
+                self.unread = Some(bound.to_string());
                 Ok(None)
             }
             Err(error) => Err(DriveError::Watch(error)),

@@ -19,23 +19,35 @@ pub(super) struct Holder {
 
 /// The first process other than this one and those in `except` that has the file at `path` open, if any is seen.
 pub(super) fn holder_of(path: &Path, except: &[i32]) -> Option<Holder> {
-    let store = fs::metadata(path).ok()?;
+    let store = identity(path)?;
     let own = i32::try_from(std::process::id()).ok()?;
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| *pid != own && !except.contains(pid)).find_map(|pid| {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
-        let mut files = descriptors.filter_map(|entry| fs::metadata(entry.path()).ok());
-        files
-            .any(|file| (file.dev(), file.ino()) == (store.dev(), store.ino()))
-            .then(|| Holder {
-                pid,
-                name: fs::read_to_string(format!("/proc/{pid}/comm"))
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned(),
-            })
+    let mut others = pids.filter(|pid| *pid != own && !except.contains(pid));
+    let pid = others.find(|pid| has_open(*pid, store))?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(Holder {
+        pid,
+        name: name.trim().to_owned(),
     })
+}
+
+/// Whether one of these processes has the file at `path` open.
+pub(super) fn is_open_in(path: &Path, pids: &[i32]) -> bool {
+    identity(path).is_some_and(|store| pids.iter().any(|pid| has_open(*pid, store)))
+}
+
+/// Device and inode.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let file = fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+fn has_open(pid: i32, file: (u64, u64)) -> bool {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    descriptors
+        .filter_map(|entry| identity(&entry.path()))
+        .any(|open| open == file)
 }
 
 #[cfg(test)]
@@ -59,6 +71,8 @@ mod tests {
         let holder = holder_of(&path, &[]);
         let child_pid = i32::try_from(child.id()).expect("a pid");
         assert_eq!(holder_of(&path, &[child_pid]), None);
+        assert!(is_open_in(&path, &[1, child_pid]));
+        assert!(!is_open_in(&path, &[]));
         child.kill().expect("kill");
         child.wait().expect("wait");
         assert_eq!(holder.map(|holder| holder.pid), Some(child_pid));
