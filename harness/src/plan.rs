@@ -93,7 +93,7 @@ pub struct Call {
     pub tool: String,
     /// Its arguments.
     pub arguments: Map<String, Value>,
-    /// Answers to input requests, by key.
+    /// Answers to input requests, by key; inside a call (legacy era) they are told by their content.
     pub responses: Map<String, Value>,
     /// Members of `_meta` beside those of the protocol: the identity, where it travels there.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

@@ -3,8 +3,8 @@
 //!
 //! No process is started, and nothing is written. What differs is collected; nothing stops at the first difference.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::case::{self, Case, Catalogue};
 use crate::document;
 use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
 use crate::plain_file;
-use crate::readback::{self, ReadError};
+use crate::readback::{self, FrozenTree, ReadError, Shape};
 use crate::record::{
     CaseFolder, CaseVerdict, Evidence, EvidenceError, Finding, RUN_FORMAT, ReadFrom, Reading, ReadingOutcome, Record,
     Run, RunState,
@@ -176,39 +176,66 @@ fn rejudge(evidence: &Evidence, id: &str, done: &[CaseVerdict]) -> Result<(Case,
 /// Asks the frozen stores once more what the observations say that they answered.
 fn recount(folder: &CaseFolder, id: &str, record: &Record, verified: &mut Verified) {
     for (label, observation) in &record.observations {
-        let ReadFrom::Frozen { read_copy, .. } = &observation.read else {
+        let ReadFrom::Frozen { folder: named, store } = &observation.read else {
             verified.runners_word += 1;
             continue;
         };
-        let Some(read_copy) = read_copy else { continue };
-        let expected = format!("stores/{label}/");
-        let is_inside = read_copy.starts_with(&expected) && !read_copy[expected.len()..].contains('/');
-        if !is_inside {
-            let finding = format!("cases/{id}/observations/{label}.json: its read copy lies outside stores/{label}");
-            verified.findings.push(finding);
+        let mut tree = store.clone();
+        tree.root = folder.store_folder(label);
+        let place = format!("cases/{id}/observations/{label}.json");
+        if let Some(reason) = not_what_lies_there(&tree, named.as_deref(), label) {
+            verified.findings.push(format!("{place}: {reason}"));
             continue;
         }
-        let copy = folder.root().join(read_copy);
         let differing = observation.operations.iter().filter(|(_, seen)| {
             let ledger = seen.ledger.iter();
             ledger
                 .chain([&seen.effects])
-                .any(|reading| !comes_out_the_same(&copy, reading))
+                .any(|reading| !comes_out_the_same(&tree, reading))
         });
         let names: Vec<&str> = differing.map(|(name, _)| name.as_str()).collect();
         if names.is_empty() {
             verified.counted_again += 1;
         } else {
             verified.findings.push(format!(
-                "cases/{id}/observations/{label}.json: the store copy answers otherwise for {}",
+                "{place}: the store copy answers otherwise for {}",
                 names.join(", ")
             ));
         }
     }
 }
 
-fn comes_out_the_same(read_copy: &Path, reading: &Reading) -> bool {
-    match (&reading.outcome, readback::query_read_copy(read_copy, &reading.query)) {
+/// Why a frozen store is not the one that lies in the evidence: every file that an observation speaks of has to be there,
+/// and none that it is silent about.
+fn not_what_lies_there(tree: &FrozenTree, folder: Option<&str>, label: &str) -> Option<String> {
+    let usual = format!("stores/{label}");
+    if folder != (tree.shape != Shape::Absent).then_some(usual.as_str()) {
+        return Some(format!("its store copy is not {usual}"));
+    }
+    let copies = tree.databases.iter().filter_map(|database| database.read_copy.as_ref());
+    let named: BTreeSet<&str> = (tree.files.iter().map(|file| &file.name))
+        .chain(copies)
+        .map(String::as_str)
+        .collect();
+    let is_inside = |name: &&str| {
+        Path::new(name)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+    };
+    if let Some(name) = named.iter().find(|name| !is_inside(name)) {
+        return Some(format!("{name:?} lies outside {usual}"));
+    }
+    let there = match tree.files_there() {
+        Ok(there) => there,
+        Err(error) => return Some(error.to_string()),
+    };
+    let there: BTreeSet<&str> = there.iter().map(String::as_str).collect();
+    let odd = named.symmetric_difference(&there).next()?;
+    Some(format!("{odd:?} is in only one of its list of files and {usual}"))
+}
+
+fn comes_out_the_same(tree: &FrozenTree, reading: &Reading) -> bool {
+    match (&reading.outcome, readback::ask_frozen(tree, &tree.root, &reading.query)) {
         (ReadingOutcome::Rows(then), Ok(now)) => *then == now,
         (ReadingOutcome::Nothing { .. }, Err(ReadError::Absent { .. } | ReadError::NoSuchTable { .. })) => true,
         // Why it was unreadable names paths of the machine where it was run; that it still is, is what counts.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::elicitation::Field;
 use crate::trouble::Kind;
 
 /// A small MCP server that keeps orders in SQLite
@@ -15,6 +16,9 @@ pub(crate) struct Options {
     /// The era of MCP that is spoken
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) era: Era,
+    /// In what the orders are kept; all but a database are files at the path that `--database` names
+    #[arg(long, value_enum, default_value = "database")]
+    pub(crate) keep_in: KeepIn,
     /// How SQLite commits
     #[arg(long, value_enum, default_value = "wal")]
     pub(crate) journal: Journal,
@@ -36,6 +40,9 @@ pub(crate) struct Options {
     /// What becomes of another order under a used key
     #[arg(long, value_enum, default_value = "refuse")]
     pub(crate) conflict: OnConflict,
+    /// What to ask the user for inside the call before an order is written (legacy era), one question each
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) elicit: Vec<Field>,
     /// Mistakes to make, for tests. May be repeated
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) misbehave: Vec<Kind>,
@@ -63,6 +70,19 @@ impl Era {
     pub(crate) fn is_legacy(self) -> bool {
         matches!(self, Self::Legacy | Self::Both)
     }
+}
+
+/// In what the orders are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeepIn {
+    /// SQLite
+    Database,
+    /// A file of JSON Lines
+    Lines,
+    /// One JSON document
+    Document,
+    /// A folder with a file for each order
+    Notes,
 }
 
 /// How SQLite commits.

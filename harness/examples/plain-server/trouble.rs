@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use crate::elicitation::Client;
 use crate::options::Options;
 use crate::protocol::Request;
 use crate::say;
@@ -62,10 +63,16 @@ pub(crate) enum Kind {
     GarbageStore,
     /// Reply first, and commit when the next request comes or standard input ends
     AsynchronousWrite,
+    /// Leave half an order in the file at the end
+    TearAtEnd,
     /// Reply first, and let a thread commit a moment later; what it has not committed at the end is committed then
     CommitBehind,
     /// Exit after a commit, before its reply
     ExitAfterCommit,
+    /// Ask also a client that declared no answers
+    AskUndeclared,
+    /// Send every other kind of request to the client before a write, and wait for each answer
+    AskEverything,
 }
 
 /// Control sequences, line ends, and what build logs read as commands.
@@ -164,6 +171,19 @@ impl Trouble {
     pub(crate) fn before_write(&self) -> Result<(), Box<dyn Error>> {
         if self.has(Kind::BigLine) {
             big_line()?;
+        }
+        Ok(())
+    }
+
+    /// What is asked before a write is done.
+    pub(crate) fn ask_everything(&self, client: &mut Client) -> Result<(), Box<dyn Error>> {
+        if self.has(Kind::AskEverything) {
+            for method in ["ping", "roots/list", "sampling/createMessage", "no/such"] {
+                client.ask(method, &json!({}))?;
+            }
+            let page =
+                json!({"mode": "url", "url": "https://example.com", "elicitationId": "1", "message": "Go there"});
+            client.ask("elicitation/create", &page)?;
         }
         Ok(())
     }

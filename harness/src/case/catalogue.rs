@@ -15,13 +15,14 @@ static CASES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../cases");
 /// `id revision sha256`, a line each: what a case of that revision has to be, letter by letter.
 pub const FROZEN: &str = include_str!("../../../cases/FROZEN");
 
-/// The case that is run where nobody said how effects are counted; no part of the catalogue.
-pub fn calibration() -> &'static Case {
-    static CALIBRATION: LazyLock<Case> = LazyLock::new(|| {
-        let text = include_str!("calibration.toml");
-        resolve::parse("calibration.toml", text).expect("the calibration is well-formed: a test parses it")
+/// The cases that are run where nobody said how effects are counted: one write, and two of one marker. They are no part of
+/// the catalogue.
+pub fn calibrations() -> &'static [Case; 2] {
+    static CALIBRATIONS: LazyLock<[Case; 2]> = LazyLock::new(|| {
+        let texts = [include_str!("calibration.toml"), include_str!("calibration-two.toml")];
+        texts.map(|text| resolve::parse("calibration", text).expect("it is well-formed: a test parses it"))
     });
-    &CALIBRATION
+    &CALIBRATIONS
 }
 
 /// The family whose cases speak about the read-back and not about the target.
@@ -260,8 +261,9 @@ mod tests {
 
     #[test]
     fn the_calibration_parses_and_is_not_in_the_catalogue() {
-        assert_eq!(calibration().id, "calibration");
-        assert_eq!(Catalogue::embedded().get("calibration"), None);
+        let ids = calibrations().each_ref().map(|case| case.id.as_str());
+        assert_eq!(ids, ["calibration", "calibration-two"]);
+        assert!(ids.iter().all(|id| Catalogue::embedded().get(id).is_none()));
     }
 
     #[test]

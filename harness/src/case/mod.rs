@@ -11,7 +11,7 @@ mod resolve;
 mod written;
 
 pub(crate) use catalogue::is_name_of;
-pub use catalogue::{Catalogue, FROZEN, Selection, SelectionError, calibration};
+pub use catalogue::{Catalogue, FROZEN, Selection, SelectionError, calibrations};
 pub use definition::{
     Basis, Bounds, Case, Check, CheckSource, Doubled, Fault, From, Promise, Round, Step, Surface, Then, Until, When,
     WriteStep,

@@ -183,9 +183,9 @@ fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>)
     match (format, progress) {
         (Format::Human, Progress::Begins(target)) => show_target(printer, target),
         (Format::Human, Progress::Probed(report)) => show_server(printer, report),
-        (Format::Human, Progress::EffectFound(place, sql)) => show_effect(printer, place, sql),
-        (Format::Jsonl, Progress::EffectFound(place, sql)) => {
-            printer.json_line(&json!({"event": "effect-found", "place": place, "sql": sql}));
+        (Format::Human, Progress::EffectFound(selector)) => show_effect(printer, selector),
+        (Format::Jsonl, Progress::EffectFound(selector)) => {
+            printer.json_line(&json!({"event": "effect-found", "read_effects": selector}));
         }
         (Format::Human, Progress::CaseJudged(case, report, control)) => show_case(printer, case, report, *control),
         (Format::Jsonl, Progress::Probed(report)) => {

@@ -7,11 +7,11 @@ use super::describe::describe;
 use super::offered;
 use super::request::{ConductError, Progress, Request};
 
-use crate::case::{Bounds, Case, Catalogue, calibration};
+use crate::case::{Bounds, Case, Catalogue, calibrations};
 use crate::digest;
 use crate::drive::clock::{self, Clock};
 use crate::drive::guard::Interrupts;
-use crate::drive::{Calibrated, CaseRun, DriveError, Found, RunSetting, Scribe, calibrate, probe, run_case};
+use crate::drive::{Calibrated, CaseRun, DriveError, Found, RunSetting, Scribe, Written, calibrate, probe, run_case};
 use crate::judge::{gate_by_controls, judge};
 use crate::plan::{Plan, plan};
 use crate::protocol::Era;
@@ -196,30 +196,38 @@ impl Conductor {
         if target.read_effects.is_some() || target.write.is_none() || target.store.is_none() {
             return Ok(Looked::CanCount);
         }
-        let case = calibration();
-        let plan = self.plan(case)?;
-        self.plans.insert(case.id.clone(), plan.clone());
-        let folder = self.evidence.calibration();
-        let interrupted = self.drive(case, era, &folder, None, interrupts).await?;
-        self.halt_if_orphaned().await;
-        let verdict = judge(case, &Record::read(&folder)?);
-        Evidence::write_json(&folder.verdict_file(), &verdict)?;
-        if interrupted {
-            return Ok(Looked::Interrupted);
+        let [once, twice] = calibrations();
+        let mut done = Vec::new();
+        for case in [once, twice] {
+            let plan = self.plan(case)?;
+            self.plans.insert(case.id.clone(), plan.clone());
+            let folder = self.evidence.calibration(&case.id);
+            let interrupted = self.drive(case, era, &folder, None, interrupts).await?;
+            self.halt_if_orphaned().await;
+            let verdict = judge(case, &Record::read(&folder)?);
+            Evidence::write_json(&folder.verdict_file(), &verdict)?;
+            if interrupted {
+                return Ok(Looked::Interrupted);
+            }
+            if verdict.verdict != Verdict::Pass {
+                let reason = verdict.reason;
+                return Ok(Looked::Blind(
+                    reason.unwrap_or_else(|| "the write could not be done".to_owned()),
+                ));
+            }
+            done.push((plan, folder));
         }
-        if verdict.verdict != Verdict::Pass {
-            let reason = verdict.reason;
-            return Ok(Looked::Blind(
-                reason.unwrap_or_else(|| "the write could not be done".to_owned()),
-            ));
-        }
-        match calibrate(&self.setting, &plan, &folder).map_err(ConductError::Machine)? {
+        let [once, twice] = [0, 1].map(|index| Written {
+            plan: &done[index].0,
+            folder: &done[index].1,
+        });
+        match calibrate(&self.setting, once, twice).map_err(ConductError::Machine)? {
             Calibrated::NotFound(reason) => Ok(Looked::Blind(reason)),
-            Calibrated::Found { place, sql } => {
-                tell(Progress::EffectFound(&place, &sql));
-                report.read_effects = Some(sql.clone());
-                self.run.target.read_effects = Some(sql.clone());
-                self.setting.target.read_effects = Some(sql);
+            Calibrated::Found(selector) => {
+                tell(Progress::EffectFound(&selector));
+                report.read_effects = Some(selector.to_string());
+                self.run.target.read_effects = Some(selector.clone());
+                self.setting.target.read_effects = Some(selector);
                 for id in self.request.selection.execute.clone() {
                     let plan = self.plan(case_named(&id))?;
                     self.plans.insert(id, plan);

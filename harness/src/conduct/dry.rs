@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::conductor::{case_named, plan_case, setting_of};
 use super::request::{ConductError, Request};
 use crate::plan::Plan;
+use crate::readback::Selector;
 
 /// What a run would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,7 +48,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let mut target = setting.target.clone();
     if target.write.is_some() && target.store.is_some() {
         // Where nobody said it, the query is found before any case.
-        target.read_effects.get_or_insert_default();
+        target.read_effects.get_or_insert_with(|| Selector::sql("$marker"));
     }
     let mut plans = Vec::new();
     let mut unsupported = Vec::new();
@@ -68,7 +69,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
         home: spec.env.get(std::ffi::OsStr::new("HOME")).map(text).unwrap_or_default(),
         environment: spec.env.keys().map(text).collect(),
         store: store.map(|path| path.display().to_string()),
-        read_effects: setting.target.read_effects.clone(),
+        read_effects: setting.target.read_effects.as_ref().map(ToString::to_string),
         plans,
         unsupported,
     })

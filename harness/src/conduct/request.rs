@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::case::{Case, Selection};
 use crate::drive::{DriveError, StageError};
 use crate::plan::Naming;
+use crate::readback::Selector;
 use crate::record::{EvidenceError, RecordError};
 use crate::report::{CaseReport, ControlReport, RunReport, TargetReport};
 use crate::target::{PlaceholderError, Target};
@@ -45,8 +46,8 @@ pub enum Progress<'a> {
     Begins(&'a TargetReport),
     /// The target is known to start, and has said who it is.
     Probed(&'a RunReport),
-    /// The effect was found where the marker turned up: the place, and the query that counts it.
-    EffectFound(&'a str, &'a str),
+    /// The effect was found where the marker turned up.
+    EffectFound(&'a Selector),
     /// A case begins.
     CaseBegins(&'a Case),
     /// A case was judged; with what its control showed, if it is one.

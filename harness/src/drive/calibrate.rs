@@ -1,90 +1,104 @@
-//! Finds the effect of a write where the profile does not say how it is counted: writes one marker, and looks for it in the
-//! whole store, frozen.
+//! Finds the effect of a write where nobody said how it is counted: writes one marker once, then another one twice, and
+//! looks for each in the whole store, frozen.
 //!
-//! What is found is a query like one that a person would have written, and the control then shows that it counts none, one
-//! and two. Several places, or none, are for a person to decide about: the lines to choose from are given.
+//! A single place becomes a query like one that a person would have written. Several places that grow alike are counted
+//! together. What is found is then shown by the control to count none, one and two, like everything that a person says.
 
 use super::DriveError;
 use super::stage::RunSetting;
 use crate::plan::Plan;
-use crate::readback::scan::suggestion;
-use crate::readback::{self, Calibration, Inside, Marker, Place, Places};
+use crate::readback::{
+    self, Calibration, CalibrationError, Counted, FrozenTree, Marker, Places, Query, Selector, ask_frozen,
+};
 use crate::record::CaseFolder;
 
 /// What the search for a marker came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Calibrated {
-    /// The place, and the query that counts it.
-    Found {
-        /// Such as `orders.note`.
-        place: String,
-        /// Such as `SELECT * FROM orders WHERE note = $marker`.
-        sql: String,
-    },
-    /// No single place; what a person can do.
+    /// What counts as an effect.
+    Found(Selector),
+    /// Nothing that can be counted; what a person can do.
     NotFound(String),
 }
 
-/// Looks for the marker of operation A of `plan`, which a case has just written into the store of its stage.
-pub fn calibrate(setting: &RunSetting, plan: &Plan, folder: &CaseFolder) -> Result<Calibrated, DriveError> {
-    let Some(store) = setting.store_of(&plan.case)? else {
+/// A write that was made to be looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Written<'a> {
+    /// Its plan: operation A carries the marker.
+    pub plan: &'a Plan,
+    /// Where its evidence goes.
+    pub folder: &'a CaseFolder,
+}
+
+/// Looks for the marker of a store into which it was written once, and for those of another into which it was written twice,
+/// and another one once.
+pub fn calibrate(setting: &RunSetting, once: Written<'_>, twice: Written<'_>) -> Result<Calibrated, DriveError> {
+    let (Some(store), Some(second_store)) = (setting.store_of(&once.plan.case)?, setting.store_of(&twice.plan.case)?)
+    else {
         return Ok(Calibrated::NotFound(
             "the target has no store: add --store, or [store]".to_owned(),
         ));
     };
-    let tree = readback::freeze_tree(&store, &folder.store_folder("one"))?;
-    let marker = plan.marker("A").unwrap_or_default();
-    let marker = Marker::new(marker).expect("a plan's markers are lower-case letters, digits and hyphens");
-    let places = match readback::scan(&tree, &marker) {
-        Ok(places) => places,
-        Err(error) => return Ok(Calibrated::NotFound(error.to_string())),
+    let first = readback::freeze_tree(&store, &once.folder.store_folder("one"))?;
+    let second = readback::freeze_tree(&second_store, &twice.folder.store_folder("two"))?;
+    let look = |tree: &FrozenTree, plan: &Plan, operation| {
+        let marker = Marker::new(plan.marker(operation).unwrap_or_default());
+        readback::scan(
+            tree,
+            &marker.expect("a plan's markers are lower-case letters, digits and hyphens"),
+        )
     };
-    // The marker is new, so before the write it was nowhere.
-    let calibration = match Calibration::from_one(&Places::default(), &places) {
-        Ok(calibration) => calibration,
-        Err(error) => {
+    let (one, two, other) = match (
+        look(&first, once.plan, "A"),
+        look(&second, twice.plan, "A"),
+        look(&second, twice.plan, "C"),
+    ) {
+        (Ok(one), Ok(two), Ok(other)) => (one, two, other),
+        (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return Ok(Calibrated::NotFound(error.to_string())),
+    };
+    Ok(match learn(&one, &two, &other) {
+        Ok(calibration) => {
+            let query = |selector| Query::new(selector, [("marker", once.plan.marker("A").unwrap_or_default())]);
+            let count = |selector| ask_frozen(&first, &store, &query(selector)).map(|rows| rows.count());
+            Calibrated::Found(simplest(calibration, |selector| count(selector).ok()))
+        }
+        Err(error @ CalibrationError::Nowhere { .. }) => {
             let reason = format!("the marker that was written is nowhere in {}: {error}", store.display());
-            return Ok(Calibrated::NotFound(reason));
+            Calibrated::NotFound(reason)
         }
-    };
-    let grown: Vec<_> = calibration.one().map(|(place, _)| place).collect();
-    if let [place] = grown.as_slice()
-        && let Inside::Cell { .. } = place.inside
-        && let Some(sql) = sql_of(&suggestion::line(place, places.found[*place]))
-    {
-        let place = place.to_string();
-        return Ok(Calibrated::Found { place, sql });
+        Err(error) => Calibrated::NotFound(error.to_string()),
+    })
+}
+
+/// One effect, from the places of a marker that was written once, of one that was written twice, and of another one.
+fn learn(one: &Places, two: &Places, other: &Places) -> Result<Calibration, CalibrationError> {
+    // The markers are new, so before the writes they were nowhere.
+    let nothing = Places::default();
+    let calibration = Calibration::from_one(&nothing, one)?;
+    match calibration.confirm(&nothing, two) {
+        // The server keeps one of a kind. Two of different kinds show what differs from effect to effect; that two of one
+        // kind would be seen is shown by the control, on a copy where each effect stands twice.
+        Err(CalibrationError::NotTwo {
+            counted: Counted::Effects(1),
+        }) => {
+            let mut both = one.clone();
+            for (place, seen) in &other.found {
+                both.add(place.clone(), *seen);
+            }
+            calibration.confirm(&nothing, &both)
+        }
+        learnt => learnt,
     }
-    Ok(Calibrated::NotFound(ambiguous(&grown, &places)))
 }
 
-/// Which places there are, each with the flag that counts it; a person knows which is the effect, and which its shadow.
-fn ambiguous(grown: &[&Place], places: &Places) -> String {
-    // A cell that is the marker is data; one that merely holds it is more often a copy of the request.
-    let mut grown = grown.to_vec();
-    grown.sort_by_key(|place| !places.found[*place].is_whole);
-    let choices = grown.iter().map(|place| {
-        let line = suggestion::line(place, places.found[*place]);
-        match sql_of(&line) {
-            Some(sql) => format!("{place}: --effects '{}'", sql.replace('\'', "'\\''")),
-            None => format!("{place}: {}", line.replace('\n', ", ")),
-        }
-    });
-    let choices: Vec<String> = choices.collect();
-    format!(
-        "the marker turned up in {} places; say which one is the effect (a table that keeps requests or keys is not: it has one \
-         row also where the effect doubled): {}",
-        grown.len(),
-        choices.join("; or ")
-    )
-}
-
-fn sql_of(line: &str) -> Option<String> {
-    toml::from_str::<SqlLine>(line).ok().map(|line| line.sql)
-}
-
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SqlLine {
-    sql: String,
+/// A query for the one place, where that counts the one effect as one; else all places together.
+fn simplest(calibration: Calibration, count_one: impl Fn(Selector) -> Option<usize>) -> Selector {
+    let shown = calibration.most_plausible();
+    if calibration.one().count() == 1 && count_one(shown.clone()) == Some(1) {
+        return shown;
+    }
+    Selector::Places {
+        places: calibration,
+        shown: Box::new(shown),
+    }
 }

@@ -1,7 +1,7 @@
 //! Takes observations: reads the living store without harming its writer, or freezes a dead one and reads the copy.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::DriveError;
@@ -9,7 +9,7 @@ use super::clock::{self, Deadline};
 use super::holder::{Holder, holder_of, is_open_in};
 use crate::case::{Doubled, When};
 use crate::plan::Plan;
-use crate::readback::{self, LiveReader, Poll, Query, ReadError, Rows};
+use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
 use crate::record::{
     CaseFolder, Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome,
 };
@@ -19,8 +19,8 @@ use crate::target::Target;
 #[derive(Debug)]
 pub(super) struct Observer {
     store: PathBuf,
-    effects_sql: String,
-    ledger_sql: Option<String>,
+    effects: Selector,
+    ledger: Option<Selector>,
     /// Counts of effects at the observation before, by operation.
     last_counts: BTreeMap<String, usize>,
 }
@@ -30,20 +30,16 @@ impl Observer {
     pub(super) fn new(target: &Target, store: Option<PathBuf>) -> Option<Self> {
         Some(Self {
             store: store?,
-            effects_sql: target.read_effects.clone()?,
-            ledger_sql: target.read_ledger.clone(),
+            effects: target.read_effects.clone()?,
+            ledger: target.read_ledger.clone(),
             last_counts: BTreeMap::new(),
         })
     }
 
-    /// The query that counts an operation's effects.
-    pub(super) fn effects_query(&self, plan: &Plan, operation: &str) -> Query {
-        query(&self.effects_sql, plan, operation)
-    }
-
-    /// A reader for polling the living store.
-    pub(super) fn live_reader(&self) -> LiveReader {
-        LiveReader::open(&self.store)
+    /// What polls ask about an operation's effects, and a reader for it.
+    pub(super) fn watch(&self, plan: &Plan, operation: &str) -> (LiveStore, Query) {
+        let query = query(&self.effects, plan, operation).while_living();
+        (LiveStore::open(&self.store, &self.effects), query)
     }
 
     /// How many effects of an operation the last observation counted that could count them.
@@ -66,9 +62,9 @@ impl Observer {
         let deadline = Deadline::after(Duration::from_millis(bound_ms));
         let mut operations = BTreeMap::new();
         for name in plan.operations.keys() {
-            let effects = self.read_live(&self.effects_query(plan, name), deadline).await;
-            let ledger = match &self.ledger_sql {
-                Some(sql) => Some(self.read_live(&query(sql, plan, name), deadline).await),
+            let effects = self.read_live(&query(&self.effects, plan, name), deadline).await;
+            let ledger = match &self.ledger {
+                Some(selector) => Some(self.read_live(&query(selector, plan, name), deadline).await),
                 None => None,
             };
             let seen = OperationSeen {
@@ -82,9 +78,10 @@ impl Observer {
     }
 
     async fn read_live(&self, query: &Query, deadline: Deadline) -> Reading {
-        let mut reader = self.live_reader();
+        let query = query.while_living();
+        let mut reader = LiveStore::open(&self.store, &query.selector);
         loop {
-            let answer = match reader.poll(query) {
+            let answer = match reader.poll(&query) {
                 Ok(Poll::Rows(rows)) => Ok(rows),
                 Ok(Poll::Absent) => Err(ReadError::Absent {
                     store: self.store.clone(),
@@ -98,7 +95,7 @@ impl Observer {
                 }
                 Err(error) => Err(error),
             };
-            return reading(query, answer);
+            return reading(&query, answer);
         }
     }
 
@@ -126,73 +123,54 @@ impl Observer {
             return Err(DriveError::StoreIsOpen { pid, name });
         }
         let into = folder.store_folder(label);
-        let frozen = readback::freeze(&self.store, &into)?;
-        let relative = |path: &Path| path.strip_prefix(folder.root()).unwrap_or(path).display().to_string();
+        let tree = readback::freeze_tree(&self.store, &into)?;
         let mut operations = BTreeMap::new();
         for name in plan.operations.keys() {
-            let ask = |sql: &str| {
-                let query = query(sql, plan, name);
-                let answer = match (&frozen.read_copy, &frozen.problem) {
-                    (Some(copy), _) => readback::query_read_copy(copy, &query),
-                    (None, Some(problem)) => Err(ReadError::Unreadable {
-                        store: self.store.clone(),
-                        reason: problem.clone(),
-                    }),
-                    (None, None) => Err(ReadError::Absent {
-                        store: self.store.clone(),
-                    }),
-                };
-                reading(&query, answer)
+            let ask = |selector: &Selector| {
+                let query = query(selector, plan, name);
+                reading(&query, readback::ask_frozen(&tree, &self.store, &query))
             };
-            let effects = ask(&self.effects_sql);
-            let doctored = match (&frozen.read_copy, doubled) {
-                (Some(copy), Some(doubled)) => self.doctor(plan, name, &effects, copy, doubled)?,
-                _ => None,
+            let effects = ask(&self.effects);
+            let doctored = match doubled {
+                Some(doubled) => self.doctor(name, &effects, &tree, doubled)?,
+                None => None,
             };
             let seen = OperationSeen {
                 effects,
-                ledger: self.ledger_sql.as_deref().map(ask),
+                ledger: self.ledger.as_ref().map(ask),
                 doctored,
             };
             operations.insert(name.clone(), seen);
         }
+        let inside = into.strip_prefix(folder.root()).unwrap_or(&into);
         let read = ReadFrom::Frozen {
-            folder: (!frozen.files.is_empty()).then(|| relative(&into)),
-            read_copy: frozen.read_copy.as_deref().map(relative),
-            problem: frozen.problem,
+            folder: (tree.shape != Shape::Absent).then(|| inside.display().to_string()),
+            store: tree,
         };
         Ok(self.observation(label, when, read, operations))
     }
 
-    /// The count of the same query on a copy with doubled rows; nothing where it is not needed, or where the rows cannot
-    /// be doubled (virtual tables, unknown collations).
+    /// The count of the same query where every marked row stands twice; nothing where it is not needed or cannot be made.
     fn doctor(
         &self,
-        plan: &Plan,
         operation: &str,
         effects: &Reading,
-        read_copy: &Path,
+        tree: &FrozenTree,
         doubled: Doubled,
     ) -> Result<Option<Doctored>, DriveError> {
         let now = effects.count().filter(|now| *now > 0);
-        let needed = match doubled {
+        let is_needed = match doubled {
             Doubled::Always => now.is_some(),
             Doubled::IfNeeded => now.is_some() && now == self.last_counts.get(operation).copied(),
         };
-        let Some(marker) = plan.marker(operation).filter(|_| needed) else {
+        if !is_needed {
             return Ok(None);
-        };
-        let folder = tempfile::tempdir().map_err(DriveError::Scratch)?;
-        let copy = folder.path().join("doctored.sqlite3");
-        let Ok(doubled) = readback::duplicate_marked_rows(read_copy, marker, &copy) else {
-            return Ok(None);
-        };
-        let Ok(rows) = readback::query_read_copy(&copy, &effects.query) else {
-            return Ok(None);
-        };
-        Ok(Some(Doctored {
-            tables: doubled.tables.into_iter().map(|table| table.table).collect(),
-            count: rows.count(),
+        }
+        let scratch = tempfile::tempdir().map_err(DriveError::Scratch)?;
+        let doubling = readback::ask_doubled(tree, &self.store, &effects.query, scratch.path());
+        Ok(doubling.map(|doubling| Doctored {
+            tables: doubling.doubled,
+            count: doubling.count,
         }))
     }
 
@@ -218,10 +196,10 @@ impl Observer {
     }
 }
 
-fn query(sql: &str, plan: &Plan, operation: &str) -> Query {
+fn query(selector: &Selector, plan: &Plan, operation: &str) -> Query {
     let planned = &plan.operations[operation];
     Query::new(
-        sql,
+        selector.clone(),
         [
             ("marker", planned.marker.as_str()),
             ("operation", planned.identity.as_str()),

@@ -110,7 +110,7 @@ impl Probing<'_> {
         let stage = self.setting.for_launch(&stage, process);
         let spec = self.setting.launch_spec(&stage, self.folder.stderr_file(process))?;
         let kill = self.setting.kill_command(&stage)?;
-        Session::launch(scribe, process, &spec, kill, era)
+        Ok(Session::launch(scribe, process, &spec, kill, era)?.offering(self.setting.offer()))
     }
 
     async fn initialize(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {

@@ -11,7 +11,7 @@ use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
 use crate::fault::Delivery;
-use crate::protocol::{self, Era, Reply};
+use crate::protocol::{self, Era, Offer, Reply};
 use crate::record::{AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Message};
 
 /// From the end of a tree to the end of its standard output and error.
@@ -23,6 +23,7 @@ pub(super) struct Session {
     /// The name that the case gives it.
     pub process: String,
     era: Era,
+    offer: Offer,
     launched: Launched,
     /// The server, where what was launched does not own it.
     outside: Option<Outside>,
@@ -41,6 +42,15 @@ pub(super) enum Answer {
     TimedOut,
     /// None, and none will come: the peer is gone.
     Gone,
+}
+
+/// What came first while a reply was waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Heard {
+    /// The reply, or that there is none.
+    Ended(Answer),
+    /// A request of the server (legacy era).
+    Request(Value),
 }
 
 impl Session {
@@ -70,6 +80,7 @@ impl Session {
         Ok(Self {
             process: process.to_owned(),
             era,
+            offer: Offer::Nothing,
             launched,
             outside,
             stream_ended: false,
@@ -93,6 +104,17 @@ impl Session {
         self.era
     }
 
+    /// Says in the handshake of the legacy era that this can be answered.
+    pub(super) fn offering(mut self, offer: Offer) -> Self {
+        self.offer = offer;
+        self
+    }
+
+    /// What was offered.
+    pub(super) fn offer(&self) -> Offer {
+        self.offer
+    }
+
     /// The answer to a probe that had been given up.
     pub(super) fn late_probe(&self) -> Option<&Value> {
         self.late_probe.as_ref()
@@ -103,7 +125,7 @@ impl Session {
         let id = scribe.new_id();
         let request = match self.era {
             Era::Modern => protocol::discover(id),
-            Era::Legacy => protocol::initialize(id),
+            Era::Legacy => protocol::initialize(id, self.offer),
         };
         let answer = self.ask(scribe, &request, bound_ms).await?;
         if self.era == Era::Modern && answer == Answer::TimedOut {
@@ -127,29 +149,45 @@ impl Session {
             return Ok(Answer::Gone);
         }
         loop {
+            match self.listen(scribe, request, bound_ms, deadline).await? {
+                Heard::Ended(answer) => return Ok(answer),
+                Heard::Request(frame) => {
+                    if let Some(answer) = protocol::answer_server_request(&frame, self.offer) {
+                        self.send(scribe, &answer, bound_ms).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the reply to a request that was sent, or for a request of the server, whichever comes first.
+    pub(super) async fn listen(
+        &mut self,
+        scribe: &mut Scribe,
+        request: &Value,
+        bound_ms: u64,
+        deadline: Deadline,
+    ) -> Result<Heard, DriveError> {
+        loop {
             let frame = match self.receive(scribe, deadline.remaining(), Delivery::Deliver).await? {
                 Received::Frame(frame) => frame,
-                Received::Nothing if self.stream_ended => return Ok(Answer::Gone),
+                Received::Nothing if self.stream_ended => return Ok(Heard::Ended(Answer::Gone)),
                 Received::Nothing => {
                     let body = Body::TimedOut {
                         what: format!("the reply to {}", request["method"].as_str().unwrap_or("a request")),
                         bound_ms,
                     };
                     scribe.write(Some(&self.process), body)?;
-                    return Ok(Answer::TimedOut);
+                    return Ok(Heard::Ended(Answer::TimedOut));
                 }
             };
             if Reply::to(&frame, &request["id"]).is_some() {
-                return Ok(Answer::Reply(frame));
+                return Ok(Heard::Ended(Answer::Reply(frame)));
             }
             if self.probe_id.as_ref().is_some_and(|id| Reply::to(&frame, id).is_some()) {
                 self.late_probe = Some(frame);
-                continue;
-            }
-            if self.era == Era::Legacy
-                && let Some(answer) = protocol::answer_server_request(&frame)
-            {
-                self.send(scribe, &answer, bound_ms).await?;
+            } else if self.era == Era::Legacy && protocol::is_request(&frame) {
+                return Ok(Heard::Request(frame));
             }
         }
     }
@@ -187,13 +225,36 @@ impl Session {
         bound: Duration,
         delivery: Delivery,
     ) -> Result<Received, DriveError> {
+        self.receive_if(scribe, bound, |_| delivery == Delivery::Withhold).await
+    }
+
+    /// The same, but a request of the server (legacy era) reaches the client side whatever the delivery: a server that
+    /// waits for its answer would never come to the effect.
+    pub(super) async fn receive_or_be_asked(
+        &mut self,
+        scribe: &mut Scribe,
+        bound: Duration,
+        delivery: Delivery,
+    ) -> Result<Received, DriveError> {
+        let is_legacy = self.era == Era::Legacy;
+        let withheld = |frame: Option<&Value>| {
+            delivery == Delivery::Withhold && !(is_legacy && frame.is_some_and(protocol::is_request))
+        };
+        self.receive_if(scribe, bound, withheld).await
+    }
+
+    async fn receive_if(
+        &mut self,
+        scribe: &mut Scribe,
+        bound: Duration,
+        withheld: impl Fn(Option<&Value>) -> bool,
+    ) -> Result<Received, DriveError> {
         let deadline = Deadline::after(bound);
         while !self.stream_ended {
             match self.launched.transport.receive(deadline.remaining()).await {
                 None => break,
                 Some(Incoming::Frame { at, frame }) => {
-                    let withheld = delivery == Delivery::Withhold;
-                    let payload = scribe.write_incoming(at, &self.process, frame, withheld)?;
+                    let payload = scribe.write_incoming(at, &self.process, frame, &withheld)?;
                     if let Some(payload) = payload {
                         return Ok(Received::Frame(payload));
                     }

@@ -9,7 +9,9 @@ use super::environment;
 use super::outside::KillCommand;
 use super::process::LaunchSpec;
 use crate::plan::{Naming, common_values};
-use crate::target::{PlaceholderError, SecretSource, Target, Values};
+use crate::protocol::Offer;
+use crate::readback::TREE_DEPTH_MAX;
+use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
 
 /// Where the injected clock starts, in Unix seconds.
 pub(super) const CLOCK_START_UNIX: i64 = 1_790_035_200;
@@ -44,16 +46,16 @@ pub enum StageError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The seed of a new store does not run.
-    #[error("run store.seed {path}: {reason}")]
+    /// The seed of a new store does not run, or cannot be copied.
+    #[error("make the store from store.seed {path}: {reason}")]
     Seed {
-        /// The script.
+        /// The script, or what was to be copied.
         path: PathBuf,
-        /// What SQLite said.
+        /// What SQLite or the system said.
         reason: String,
     },
     /// The store of the profile is in use by earlier data, and lies outside the case's own folder.
-    #[error("store.path {path} is not a path below {{data}}/: the harness writes only to stores that it made")]
+    #[error("store.path {path} is not {{data}} or a path below it: the harness writes only to stores that it made")]
     ForeignStore {
         /// The path.
         path: String,
@@ -90,6 +92,13 @@ pub struct Stage {
 }
 
 impl RunSetting {
+    /// What is offered in the handshake of the legacy era: forms, where the profile has answers to forms. A server that can
+    /// do without an answer then writes without one, and is not stopped by a question.
+    pub(super) fn offer(&self) -> Offer {
+        let write = self.target.write.as_ref();
+        write.map_or(Offer::Nothing, |write| Offer::of(&write.responses))
+    }
+
     /// Resolves what needs the environment: secrets.
     pub fn new(
         target: Target,
@@ -166,8 +175,8 @@ impl RunSetting {
         }
     }
 
-    /// Fills every template of the launch and runs the seed once, on a store in memory, so that what is wrong with them is
-    /// found before anything is started.
+    /// Fills every template of the launch, and runs a seed that is a script once, on a store in memory, so that what is wrong
+    /// with them is found before anything is started.
     pub fn check(&self) -> Result<(), StageError> {
         let stage = self.stage_at(&self.scratch.join("check"));
         let launch = self.for_launch(&stage, "check");
@@ -175,7 +184,16 @@ impl RunSetting {
         self.kill_command(&launch)?;
         self.store_path(&stage)?;
         self.artifacts(&stage)?;
-        self.seed(Path::new(":memory:"))
+        let seed = self.target.store.as_ref().and_then(|store| store.seed.as_ref());
+        let (path, done) = match seed {
+            None => return Ok(()),
+            Some(Seed::Script(path)) => (path, run_script(path, Path::new(":memory:"))),
+            Some(Seed::Copy(path)) => (path, fs::metadata(path).map(drop).map_err(|error| error.to_string())),
+        };
+        done.map_err(|reason| StageError::Seed {
+            path: path.clone(),
+            reason,
+        })
     }
 
     /// How the server of this stage is launched; the stage is one for a launch.
@@ -258,20 +276,44 @@ impl RunSetting {
     }
 
     fn seed(&self, store: &Path) -> Result<(), StageError> {
-        let Some(seed) = self.target.store.as_ref().and_then(|store| store.seed.as_ref()) else {
-            return Ok(());
+        let seed = self.target.store.as_ref().and_then(|store| store.seed.as_ref());
+        let (path, done) = match seed {
+            None => return Ok(()),
+            Some(Seed::Script(script)) => (script, run_script(script, store)),
+            Some(Seed::Copy(original)) => (
+                original,
+                copy_all(original, store, 0).map_err(|error| error.to_string()),
+            ),
         };
-        let trouble = |reason: String| StageError::Seed {
-            path: seed.clone(),
+        done.map_err(|reason| StageError::Seed {
+            path: path.clone(),
             reason,
-        };
-        let script = fs::read_to_string(seed).map_err(|error| trouble(error.to_string()))?;
-        let connection = rusqlite::Connection::open(store).map_err(|error| trouble(error.to_string()))?;
-        connection
-            .execute_batch(&script)
-            .map_err(|error| trouble(error.to_string()))?;
-        connection.close().map_err(|(_, error)| trouble(error.to_string()))
+        })
     }
+}
+
+fn run_script(script: &Path, store: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(script).map_err(|error| error.to_string())?;
+    let connection = rusqlite::Connection::open(store).map_err(|error| error.to_string())?;
+    connection.execute_batch(&text).map_err(|error| error.to_string())?;
+    connection.close().map_err(|(_, error)| error.to_string())
+}
+
+/// Copies a file, or a folder with all that is in it; a link in a folder is copied as what it leads to.
+fn copy_all(original: &Path, into: &Path, depth: usize) -> std::io::Result<()> {
+    if depth > TREE_DEPTH_MAX {
+        let reason = format!("{} is more than {TREE_DEPTH_MAX} folders deep", original.display());
+        return Err(std::io::Error::other(reason));
+    }
+    if !original.is_dir() {
+        return fs::copy(original, into).map(drop);
+    }
+    fs::create_dir_all(into)?;
+    for entry in fs::read_dir(original)? {
+        let entry = entry?;
+        copy_all(&entry.path(), &into.join(entry.file_name()), depth + 1)?;
+    }
+    Ok(())
 }
 
 impl Stage {
@@ -289,7 +331,9 @@ impl Stage {
 
 /// Whether a template leads below the case's own folder, and not out of it again.
 fn is_inside_data(path: &str) -> bool {
-    let inside = path.strip_prefix("{data}/");
+    let inside = path.strip_prefix("{data}");
+    let inside = inside.filter(|inside| inside.is_empty() || inside.starts_with('/'));
+    let inside = inside.map(|inside| inside.trim_start_matches('/'));
     inside.is_some_and(|inside| !Path::new(inside).components().any(|part| part == Component::ParentDir))
 }
 

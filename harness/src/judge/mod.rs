@@ -22,6 +22,8 @@ mod steps;
 mod verdict;
 
 #[cfg(test)]
+mod asked_tests;
+#[cfg(test)]
 mod tests;
 
 pub use verdict::{JUDGE_VERSION, gate_by_controls, judge};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{gate_by_controls, judge};
 use crate::case::{Case, Catalogue, Step, When};
 use crate::plan::{Naming, Plan, plan};
-use crate::readback::{Query, Rows};
+use crate::readback::{Query, Rows, Selector};
 use crate::record::{
     Body, CheckOutcome, Direction, Event, Message, OBSERVATION_FORMAT, Observation, OperationSeen, Outcome,
     RECORD_FORMAT, ReadFrom, Reading, ReadingOutcome, Record, Verdict,
@@ -220,7 +220,7 @@ impl Telling {
                 .collect(),
         };
         let reading = |outcome| Reading {
-            query: Query::new("SELECT", []),
+            query: Query::new(Selector::sql("SELECT"), []),
             outcome,
         };
         let effects = if unreadable {

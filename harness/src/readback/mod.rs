@@ -5,6 +5,8 @@
 //! | file | for |
 //! |---|---|
 //! | [`query`] | the question and its bounded answer, the same for every kind of store that speaks SQL |
+//! | [`selector`] | what counts as an effect, whatever kind of store it is in |
+//! | [`ask`] | one query, asked of a frozen or a living store of any kind |
 //! | [`error`] | why a question got no answer |
 //! | [`sqlite`] | SQLite: reading beside a living server, freezing after a death, the doctored copy of the control |
 //! | [`files`] | JSON, JSON Lines, text and folders: the same, and the queries that are not SQL |
@@ -14,24 +16,28 @@
 //! One folder or file per kind of store. The next kinds (PostgreSQL, a command) answer with
 //! [`Rows`] and fail with [`ReadError`] too, so that nothing above this room knows which kind it was.
 
+pub mod ask;
 pub mod error;
 pub mod files;
 pub mod marker;
 pub mod query;
 pub mod scan;
+pub mod selector;
 pub mod sqlite;
 
+pub use ask::{Doubling, LiveStore, ask_doubled, ask_frozen};
 pub use error::{Bound, ReadError};
 pub use files::answer::FileAnswer;
-pub use files::query::{FileQuery, FileQueryError};
+pub use files::query::{FileKeys, FileQuery, FileQueryError};
 pub use files::read::{LiveFiles, observe_live_files, query_tree};
 pub use files::tree::{FrozenDatabase, FrozenTree, Shape, freeze_tree};
-pub use files::walk::Stranger;
+pub use files::walk::{Stranger, TREE_DEPTH_MAX};
 pub use marker::{Marker, MarkerError};
-pub use query::{Query, Rows};
+pub use query::{Rows, SqlQuery};
 pub use scan::calibration::{Calibration, CalibrationError, Counted, Disagreement, Growth};
 pub use scan::place::{Inside, Place, Places, Sighting};
 pub use scan::search::{ScanError, scan};
+pub use selector::{Query, Selector};
 pub use sqlite::doctor::{DoctorError, Doctored, DoubledTable, duplicate_marked_rows};
 pub use sqlite::freeze::{FreezeError, Frozen, FrozenFile, freeze};
 pub use sqlite::live::{LiveReader, Poll, observe_live};

@@ -21,7 +21,7 @@ pub const LIVE_STORE_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// One reading statement and the values of its named parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Query {
+pub struct SqlQuery {
     /// One statement that only reads, such as `SELECT id FROM orders WHERE note = $marker`.
     pub sql: String,
     /// Values by name, written without the `$`. Bound as text; names that the statement does not use are ignored.
@@ -29,7 +29,7 @@ pub struct Query {
     pub parameters: BTreeMap<String, String>,
 }
 
-impl Query {
+impl SqlQuery {
     /// A statement with its parameters, given as pairs of a name (without `$`) and a value.
     pub fn new<'a>(sql: impl Into<String>, parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());

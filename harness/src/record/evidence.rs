@@ -4,7 +4,8 @@
 //! <run>/run.json
 //! <run>/SHA256SUMS                       coreutils format, every other file
 //! <run>/probe/…                          the handshake that decided the era, laid out like a case
-//! <run>/calibration/…                    the search for the effect, where nobody said how it is counted
+//! <run>/calibration/…                    the search for the effect, where nobody said how it is counted; the same
+//! <run>/calibration-two/…                with two effects
 //! <run>/cases/<id>/case.toml             the frozen definition that was run
 //! <run>/cases/<id>/record.jsonl          one event a line
 //! <run>/cases/<id>/observations/<label>.json
@@ -168,10 +169,10 @@ impl Evidence {
         }
     }
 
-    /// The folder of the search for the effect; not yet made.
-    pub fn calibration(&self) -> CaseFolder {
+    /// The folder of one case of the search for the effect; not yet made.
+    pub fn calibration(&self, id: &str) -> CaseFolder {
         CaseFolder {
-            root: self.root.join("calibration"),
+            root: self.root.join(id),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::case::When;
-use crate::readback::{Query, Rows};
+use crate::readback::{FrozenTree, Query, Rows};
 
 /// The version of the observation format that this harness writes.
 pub const OBSERVATION_FORMAT: u32 = 1;
@@ -36,11 +36,19 @@ pub enum ReadFrom {
     Frozen {
         /// The folder under the case, `stores/<label>`; absent where no store existed.
         folder: Option<String>,
-        /// The file in it that the queries read.
-        read_copy: Option<String>,
-        /// What is wrong with the store, where something is.
-        problem: Option<String>,
+        /// What stood there, file by file, and which SQLite files have a copy that queries read.
+        store: FrozenTree,
     },
+}
+
+impl ReadFrom {
+    /// What is wrong with the store, where something is: a database that could not be recovered.
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Live => None,
+            Self::Frozen { store, .. } => store.databases.iter().find_map(|database| database.problem.as_deref()),
+        }
+    }
 }
 
 /// What was seen of one operation.
@@ -89,7 +97,7 @@ pub enum ReadingOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Doctored {
-    /// The tables whose marked rows were doubled.
+    /// The tables, files or places whose marked rows were doubled.
     pub tables: Vec<String>,
     /// How many the same query counts there.
     pub count: usize,

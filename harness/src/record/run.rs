@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::Verdict;
 use crate::plan::Naming;
+use crate::readback::Selector;
 use crate::target::{Contract, Identity, Replies, TargetSource};
 
 /// The version of `run.json` that this harness writes.
@@ -110,10 +111,10 @@ pub struct TargetSummary {
     pub replies: Replies,
     /// Where its identity travels.
     pub identity: Identity,
-    /// The query that counts effects.
-    pub read_effects: Option<String>,
-    /// The query that counts operation rows.
-    pub read_ledger: Option<String>,
+    /// What counts as an effect.
+    pub read_effects: Option<Selector>,
+    /// What counts as an operation row.
+    pub read_ledger: Option<Selector>,
     /// Digests of what was launched.
     pub artifacts: Vec<ArtifactDigest>,
 }

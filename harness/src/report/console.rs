@@ -5,6 +5,7 @@ use super::printer::{Printer, Span, Style, plain, span};
 use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
 use super::summary;
 use crate::case::{Case, Surface};
+use crate::readback::Selector;
 use crate::record::{CheckOutcome, CheckResult, RowOrigin, Verdict};
 
 /// Indent of everything that belongs to a case.
@@ -34,11 +35,17 @@ pub fn show_server(printer: &mut Printer, report: &RunReport) {
 }
 
 /// Says where the effect was found.
-pub fn show_effect(printer: &mut Printer, place: &str, sql: &str) {
-    printer.line(&[
-        span(Style::Bold, "effects   "),
-        plain(format!("found by marker in {place}: {sql}")),
-    ]);
+pub fn show_effect(printer: &mut Printer, selector: &Selector) {
+    let found = match selector {
+        Selector::Places { places, .. } => {
+            format!(
+                "found by marker in {} places that grow alike: {selector}",
+                places.one().count()
+            )
+        }
+        Selector::Sql { .. } | Selector::Files(_) => format!("found by marker: {selector}"),
+    };
+    printer.line(&[span(Style::Bold, "effects   "), plain(found)]);
 }
 
 /// Says what one case came to.

@@ -30,7 +30,7 @@ pub struct RunReport {
     pub seed: u64,
     /// Why no case was run, where the server did not start.
     pub did_not_start: Option<String>,
-    /// The query that counts effects, where it was found by a marker and not given.
+    /// What counts as an effect, where it was found by a marker and not given.
     pub read_effects: Option<String>,
     /// Why nothing could be counted, where the effect was looked for and not found.
     pub blind: Option<String>,

@@ -277,11 +277,7 @@ const NO_STORE: &str = " where there was no store";
 fn counts(observation: &Observation) -> String {
     let from = match &observation.read {
         ReadFrom::Live => " in the living store",
-        ReadFrom::Frozen {
-            folder: None,
-            problem: None,
-            ..
-        } => NO_STORE,
+        ReadFrom::Frozen { folder: None, .. } => NO_STORE,
         ReadFrom::Frozen { .. } => " in a frozen copy",
     };
     let is_there = from != NO_STORE;
@@ -300,9 +296,7 @@ fn counts(observation: &Observation) -> String {
         format!("{name} effects {}{more}", count(&seen.effects))
     };
     let mut parts: Vec<String> = observation.operations.iter().map(of_operation).collect();
-    if let ReadFrom::Frozen { problem, .. } = &observation.read {
-        parts.extend(problem.clone());
-    }
+    parts.extend(observation.read.problem().map(str::to_owned));
     cut(&format!("{from}: {}", parts.join("; ")), TEXT_CHARS_MAX * 2)
 }
 

@@ -11,6 +11,7 @@ mod contract;
 mod launcher;
 mod locate;
 mod placeholder;
+mod reading;
 mod resolve;
 mod resolved;
 mod written;
@@ -20,6 +21,7 @@ pub use locate::{LocateError, TargetWords, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
 pub use resolve::{command_only, parse, set_effects, set_kill, set_write};
 pub use resolved::{
-    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, StoreKind, Target, TargetSource, Write,
+    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Seed, Status, Store, StoreKind, Target, TargetSource,
+    Write,
 };
 pub use written::PROFILE_FORMAT;

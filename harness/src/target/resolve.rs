@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::contract::{Conflict, Contract, GUARDED_CONFLICT, Preset};
 use super::placeholder::{Values, literal, mentions};
+use super::reading;
 use super::resolved::{
-    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, StoreKind, Target, TargetSource, Write,
+    Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Status, Store, Target, TargetSource, Write,
 };
 use super::written::{
     ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, StoreWritten, WriteWritten,
@@ -91,17 +92,13 @@ pub fn set_write(
         responses: serde_json::Map::new(),
     };
     target.write = Some(resolve_write(written, &target.identity).map_err(|message| format!("--write: {message}"))?);
-    target.store = Some(Store {
-        kind: StoreKind::Sqlite,
-        path: store.to_owned(),
-        seed,
-    });
+    target.store = Some(reading::store(store.to_owned(), seed));
     Ok(())
 }
 
-/// Gives a target the query that counts its effects.
-pub fn set_effects(target: &mut Target, sql: &str) -> Result<(), String> {
-    target.read_effects = Some(require_marker("it", sql.to_owned())?);
+/// Gives a target what counts as its effects: an SQL statement, or keys of `[read.effects]` with commas between.
+pub fn set_effects(target: &mut Target, text: &str) -> Result<(), String> {
+    target.read_effects = Some(reading::from_flag(text)?);
     Ok(())
 }
 
@@ -118,15 +115,6 @@ fn require_program(words: Vec<String>) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-fn require_marker(what: &str, sql: String) -> Result<String, String> {
-    if sql.contains("$marker") {
-        return Ok(sql);
-    }
-    Err(format!(
-        "{what} does not select by $marker, so it would count other rows too; add `WHERE … = $marker`"
-    ))
-}
-
 fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Result<Target, String> {
     if written.format != PROFILE_FORMAT {
         return Err(format!(
@@ -134,22 +122,7 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
             written.format
         ));
     }
-    if written.read.effects.is_some() && written.store.is_none() {
-        return Err("[read.effects] needs a [store] to read: add kind and path".to_owned());
-    }
-    let effects = written.read.effects;
-    let effects = effects
-        .map(|query| require_marker("read.effects.sql", query.sql))
-        .transpose()?;
-    let ledger = written.read.ledger.map(|query| query.sql);
-    if ledger
-        .as_ref()
-        .is_some_and(|sql| !sql.contains("$operation") && !sql.contains("$marker"))
-    {
-        return Err(
-            "read.ledger.sql selects neither by $operation nor by $marker, so it would count other rows too".to_owned(),
-        );
-    }
+    let reads = reading::resolve(written.read, written.store.as_ref())?;
     let identity = resolve_identity(written.identity.at.as_deref())?;
     let write = written.write.map(|write| resolve_write(write, &identity)).transpose()?;
     let replies = Replies {
@@ -182,8 +155,8 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
         contract: resolve_contract(written.contract, &replies.refusal)?,
         replies,
         status,
-        read_effects: effects,
-        read_ledger: ledger,
+        read_effects: reads.effects,
+        read_ledger: reads.ledger,
         clock: written.clock.map_or_else(Clock::default, |clock| Clock {
             file: clock.file,
             age: clock.age,
@@ -238,11 +211,8 @@ fn secret(source: &str) -> Result<SecretSource, String> {
 }
 
 fn resolve_store(written: StoreWritten, folder: &Path) -> Store {
-    Store {
-        kind: written.kind,
-        path: join_unless_template(folder, &written.path),
-        seed: written.seed.map(|seed| folder.join(seed)),
-    }
+    let path = join_unless_template(folder, &written.path);
+    reading::store(path, written.seed.map(|seed| folder.join(seed)))
 }
 
 /// Joins a relative path to the profile's folder; a path that begins with a placeholder is left as it is.

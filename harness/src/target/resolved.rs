@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::contract::Contract;
 use crate::case::Surface;
+use crate::readback::Selector;
 
 /// A server under test.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,10 +31,10 @@ pub struct Target {
     pub replies: Replies,
     /// Its status tool.
     pub status: Option<Status>,
-    /// The query that counts effects by marker.
-    pub read_effects: Option<String>,
-    /// The query that counts operation rows.
-    pub read_ledger: Option<String>,
+    /// What counts as an effect, by marker.
+    pub read_effects: Option<Selector>,
+    /// What counts as an operation row.
+    pub read_ledger: Option<Selector>,
     /// How time is moved under it.
     pub clock: Clock,
     /// The environment variable that names a failpoint.
@@ -99,12 +100,19 @@ pub enum SecretSource {
 /// Where a server keeps what it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
-    /// What kind of store it is.
-    pub kind: StoreKind,
-    /// Its path; a template.
+    /// Its path, of a file or a folder; a template.
     pub path: String,
-    /// An SQL script that makes a new store before the first start.
-    pub seed: Option<PathBuf>,
+    /// What makes a new store before the first start.
+    pub seed: Option<Seed>,
+}
+
+/// What makes a new store before the first start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seed {
+    /// An SQL script, run on a new SQLite file.
+    Script(PathBuf),
+    /// A file or a folder that is copied to the store's path.
+    Copy(PathBuf),
 }
 
 /// The kinds of stores that read-back knows.
@@ -113,6 +121,8 @@ pub struct Store {
 pub enum StoreKind {
     /// A SQLite database file.
     Sqlite,
+    /// A file of any other kind, or a folder.
+    Files,
 }
 
 /// One effectful tool call. Values are templates.
@@ -124,7 +134,8 @@ pub struct Write {
     pub arguments: Map<String, Value>,
     /// What to replace in the arguments for changed data.
     pub change: Map<String, Value>,
-    /// Answers to the server's input requests, by key; empty for a write of one round.
+    /// Answers to the server's input requests, by the key that they have in the modern era; a question of the legacy era has
+    /// none, and gets the only answer, or the one whose `content` has what is required. Empty for a write of one round.
     pub responses: Map<String, Value>,
     /// Whether `{input}` occurs, so that another input changes the data.
     pub takes_input: bool,

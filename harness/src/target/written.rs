@@ -82,12 +82,12 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoreWritten {
-    pub(super) kind: StoreKind,
+    pub(super) kind: Option<StoreKind>,
     pub(super) path: String,
     pub(super) seed: Option<String>,
 }
 
-/// `[write]`: one effectful tool call.
+/// `[write]`: one effectful tool call, and answers to what the server asks before it writes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteWritten {
@@ -170,7 +170,12 @@ pub(super) struct ReadWritten {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QueryWritten {
-    pub(super) sql: String,
+    pub(super) path: Option<String>,
+    pub(super) sql: Option<String>,
+    pub(super) json: Option<String>,
+    pub(super) jsonl: Option<bool>,
+    pub(super) files: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 /// `[clock]`: how time is moved under the server.

@@ -6,8 +6,10 @@
 //! | `defects.rs` | every planted defect is caught on the check that is about it, with rows and frames |
 //! | `blind.rs` | a read-back that cannot see is inconclusive, never a pass |
 //! | `contracts.rs` | whose promise it is: fail, unguarded, unsupported, and what that means for the exit code |
+//! | `files.rs` | stores that are no SQLite: JSON Lines, documents, folders |
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
+//! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
 //! | `unreadable.rs` | stores that nobody can read beside the living server |
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
 //! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
@@ -30,6 +32,8 @@ mod blind;
 mod command_line;
 mod contracts;
 mod defects;
+mod elicitation;
+mod files;
 mod hostile;
 mod kills;
 mod no_file;

@@ -26,21 +26,39 @@ fn the_effect_is_found_by_its_marker_and_counted_like_one_that_was_named() {
     assert_eq!(verification.code, 0, "{verification:?}");
 }
 
-/// A ledger that keeps the request holds the marker too: a person has to say which is the effect.
+/// A ledger that keeps the request holds the marker too, and grows with each effect: both are counted together.
 #[test]
-fn several_places_are_told_with_the_flag_to_paste() {
-    let done = command(&[], &[]).run_human();
+fn places_that_grow_alike_are_counted_together() {
+    let run = command(&[], &[]).run();
+    run.exits(0);
+    assert_eq!(run.json["read_effects"], "keys.request, together with orders.note");
+    assert_eq!(run.verdict("lost-reply"), "pass");
+    // The rows that are shown are those of the place that is the effect itself.
+    assert!(run.case("lost-reply")["rows"][0]["row"]["note"].is_string());
+    let verification = run.done.verify(&run.evidence());
+    assert_eq!(verification.code, 0, "{verification:?}");
+}
+
+/// The order stands there twice, its key once: only a person knows which of the two is the effect.
+#[test]
+fn places_that_disagree_are_told_with_the_flag_to_paste() {
+    let done = command(&["--case", "lost-reply"], &["--misbehave", "late-writer"]).run_human();
     done.exits(3);
+    let flag = "--effects 'SELECT * FROM orders WHERE note = $marker'";
     for part in [
-        "the marker turned up in 2 places",
-        "orders.note: --effects 'SELECT * FROM orders WHERE note = $marker'",
-        "keys.request: --effects",
+        "places disagree: keys.request +1 (one effect: +1), orders.note +2 (one effect: +1)",
+        flag,
     ] {
         assert!(done.stdout.contains(part), "{part} is not in {}", done.stdout);
     }
-    let run = command(&["--effects", "SELECT * FROM orders WHERE note = $marker"], &[]).run();
-    run.exits(0);
-    assert_eq!(run.verdict("lost-reply"), "pass");
+    let effects = "SELECT * FROM orders WHERE note = $marker";
+    let run = command(
+        &["--case", "lost-reply", "--effects", effects],
+        &["--misbehave", "late-writer"],
+    )
+    .run();
+    run.exits(1);
+    assert_eq!(run.verdict("lost-reply"), "unguarded");
 }
 
 #[test]

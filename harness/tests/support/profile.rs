@@ -23,6 +23,7 @@ pub(crate) fn plain_server() -> PathBuf {
 /// A profile, as lines of a `target.toml`.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
+    database: String,
     /// What starts the server, where it is not the server itself.
     launcher: Option<Vec<String>>,
     flags: Vec<String>,
@@ -38,6 +39,7 @@ impl Profile {
     pub(crate) fn plain() -> Self {
         let arguments = r#"{ note = "{marker}", qty = 1, key = "{operation}" }"#;
         Self {
+            database: "{data}/orders.sqlite3".to_owned(),
             launcher: None,
             flags: Vec::new(),
             env: Vec::new(),
@@ -84,6 +86,21 @@ impl Profile {
             .part("identity", "at = \"natural:/note\"")
     }
 
+    /// The plain server in the legacy era, which asks for a note inside the call and writes what it is answered.
+    pub(crate) fn asking() -> Self {
+        Self::with_status()
+            .flags("--era legacy --elicit note")
+            .responses(r#"{ note = { action = "accept", content = { note = "{marker} {input}" } } }"#)
+            .effects("SELECT id, note, qty, key FROM orders WHERE instr(note, $marker) > 0")
+    }
+
+    /// Answers to what the server asks; the data comes from them, or from the arguments.
+    pub(crate) fn responses(self, answers: &str) -> Self {
+        let arguments = r#"{ note = "{marker}", qty = 1, key = "{operation}" }"#;
+        let write = format!("tool = \"create_order\"\narguments = {arguments}\nresponses = {answers}");
+        self.part("write", &write)
+    }
+
     /// The plain server with its status tool and its table of keys.
     pub(crate) fn with_status() -> Self {
         let status = "tool = \"get_order_status\"\narguments = { key = \"{operation}\" }\n\
@@ -92,6 +109,12 @@ impl Profile {
             "read.ledger",
             &query("SELECT key, result FROM keys WHERE key = $operation"),
         )
+    }
+
+    /// Another path for what the server writes.
+    pub(crate) fn database(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.database);
+        self
     }
 
     /// What starts the server with its flags.
@@ -156,7 +179,7 @@ impl Profile {
     /// The words that launch the server, its database where `{data}` would be for a profile.
     fn command(&self) -> Vec<String> {
         let server = || vec![plain_server().display().to_string()];
-        let words = ["--database", "{data}/orders.sqlite3"].map(str::to_owned);
+        let words = ["--database", &self.database].map(str::to_owned);
         let launcher = self.launcher.clone().unwrap_or_else(server);
         [launcher, words.to_vec(), self.flags.clone()].concat()
     }

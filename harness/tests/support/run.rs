@@ -62,7 +62,10 @@ impl Harness {
 
     /// Writes a file into the folder.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
-        fs::write(self.path(name), text).expect("write a file of the test");
+        let path = self.path(name);
+        let folder = path.parent().expect("a file lies in a folder");
+        fs::create_dir_all(folder).expect("make a folder of the test");
+        fs::write(path, text).expect("write a file of the test");
         self
     }
 

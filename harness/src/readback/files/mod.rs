@@ -10,11 +10,13 @@
 //! | [`read`] | the bytes that a query is about: frozen, or beside a living server |
 //! | [`answer`] | the rows of a query, from bytes |
 //! | [`rows`] | elements of JSON as rows |
+//! | `double` | the same files with every marked part twice, for the control |
 //! | [`json`] | whole, torn and bad JSON |
 //! | [`aside`] | files that a save leaves behind, which are no effects |
 
 pub mod answer;
 pub mod aside;
+mod double;
 pub mod json;
 pub mod query;
 pub mod read;

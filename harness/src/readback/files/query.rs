@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Written as in a profile: `json = "/entities"`, `jsonl = true`, `files = "notes/*.md"` or `text = "notes.txt"`, with
 /// `path = "memory.json"` beside the first two where the store is a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Keys", into = "Keys")]
+#[serde(try_from = "FileKeys", into = "FileKeys")]
 pub enum FileQuery {
     /// Every element of one array, or every member of one object, of one JSON document.
     Json {
@@ -40,17 +40,37 @@ pub enum FileQuery {
 /// The keys as they are written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Keys {
+pub struct FileKeys {
+    /// The file in the store's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
+    pub path: Option<String>,
+    /// Elements at this pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    json: Option<String>,
+    pub json: Option<String>,
+    /// Lines.
     #[serde(skip_serializing_if = "Option::is_none")]
-    jsonl: Option<bool>,
+    pub jsonl: Option<bool>,
+    /// Files of this glob.
     #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<String>,
+    pub files: Option<String>,
+    /// Occurrences in files of this glob.
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    pub text: Option<String>,
+}
+
+impl FileKeys {
+    /// A path has to stay in the store's folder, and say one file.
+    pub(in crate::readback) fn refuse_outside(&self) -> Result<(), FileQueryError> {
+        let Some(path) = self.path.as_deref() else {
+            return Ok(());
+        };
+        let is_one_file = self.files.is_none() && self.text.is_none();
+        let is_inside = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if is_one_file && is_inside {
+            return Ok(());
+        }
+        Err(FileQueryError::Path { path: path.into() })
+    }
 }
 
 /// Why keys are no query of files.
@@ -58,7 +78,7 @@ struct Keys {
 pub enum FileQueryError {
     /// None, or more than one.
     #[error(
-        "say once what is counted: one of `json = \"/pointer\"`, `jsonl = true`, `files = \"*.md\"`, `text = \"*.txt\"`"
+        "say once what is counted: one of `sql = \"SELECT …\"`, `json = \"/pointer\"`, `jsonl = true`, `files = \"*.md\"`, `text = \"*.txt\"`"
     )]
     NotOne,
     /// A pointer that points nowhere by its form.
@@ -85,17 +105,11 @@ pub enum FileQueryError {
     },
 }
 
-impl TryFrom<Keys> for FileQuery {
+impl TryFrom<FileKeys> for FileQuery {
     type Error = FileQueryError;
 
-    fn try_from(keys: Keys) -> Result<Self, FileQueryError> {
-        if let Some(path) = keys.path.as_deref() {
-            let is_one_file = keys.files.is_none() && keys.text.is_none();
-            let is_inside = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-            if !is_one_file || !is_inside {
-                return Err(FileQueryError::Path { path: path.into() });
-            }
-        }
+    fn try_from(keys: FileKeys) -> Result<Self, FileQueryError> {
+        keys.refuse_outside()?;
         match (keys.json, keys.jsonl, keys.files, keys.text) {
             (Some(pointer), None, None, None) if pointer.is_empty() || pointer.starts_with('/') => Ok(Self::Json {
                 path: keys.path,
@@ -116,7 +130,7 @@ impl TryFrom<Keys> for FileQuery {
     }
 }
 
-impl From<FileQuery> for Keys {
+impl From<FileQuery> for FileKeys {
     fn from(query: FileQuery) -> Self {
         let none = Self::default();
         match query {

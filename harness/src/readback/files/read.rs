@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::answer::{FileAnswer, Question};
+use super::double::double;
 use super::query::{FileQuery, matcher};
 use super::tree::{FrozenTree, Original, Shape, belongs_to_sqlite, open_plain};
 use super::walk::Listing;
+use crate::plain_file;
 use crate::readback::query::LIVE_STORE_BYTES_MAX;
 use crate::readback::sqlite::live::Poll;
 use crate::readback::{FreezeError, Marker, ReadError, Rows};
@@ -29,18 +31,33 @@ pub fn query_tree(tree: &FrozenTree, query: &FileQuery, marker: &Marker) -> Resu
         query,
         marker,
     };
-    let databases = tree.databases.iter().map(|database| database.name.clone()).collect();
-    let files = tree.files.iter().map(|file| (file.name.clone(), file.bytes)).collect();
-    let wanted = question.wanted(tree.shape, &files, &databases)?;
-    let mut bytes = BTreeMap::new();
-    for name in wanted {
-        let path = tree.root.join(&name);
-        let read = File::open(&path).and_then(read_bounded);
-        bytes.insert(name, read.map_err(|error| question.unreadable(&path, &error))?);
-    }
-    question.answer(&bytes)
+    question.answer(&question.frozen_bytes(tree)?)
 }
 
+/// Asks a frozen store as if every marked element, line or file in it stood twice; with the files that would have changed.
+/// Nothing is written. `None` where nothing can be doubled: there is no marked one, or no second name fits the glob.
+pub fn query_doubled(
+    tree: &FrozenTree,
+    query: &FileQuery,
+    marker: &Marker,
+) -> Result<Option<(FileAnswer, Vec<String>)>, ReadError> {
+    let question = Question {
+        store: &tree.root,
+        query,
+        marker,
+    };
+    let bytes = question.frozen_bytes(tree)?;
+    let doubled = double(query, marker, &bytes);
+    let changed: Vec<String> = doubled
+        .iter()
+        .filter(|(name, now)| bytes.get(*name) != Some(now))
+        .map(|(name, _)| name.clone())
+        .collect();
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some((question.answer(&doubled)?, changed)))
+}
 /// Reads one store of files again and again beside its living server. Between polls it holds no file.
 #[derive(Debug)]
 pub struct LiveFiles {
@@ -107,6 +124,19 @@ pub fn observe_live_files(
 }
 
 impl Question<'_> {
+    /// The bytes of all wanted files of a frozen store.
+    fn frozen_bytes(&self, tree: &FrozenTree) -> Result<BTreeMap<String, Vec<u8>>, ReadError> {
+        let databases = tree.databases.iter().map(|database| database.name.clone()).collect();
+        let files = tree.files.iter().map(|file| (file.name.clone(), file.bytes)).collect();
+        let mut bytes = BTreeMap::new();
+        for name in self.wanted(tree.shape, &files, &databases)? {
+            let path = tree.root.join(&name);
+            let read = plain_file::open(&path).and_then(read_bounded);
+            bytes.insert(name, read.map_err(|error| self.unreadable(&path, &error))?);
+        }
+        Ok(bytes)
+    }
+
     /// The files that the query is about.
     fn wanted(
         &self,

@@ -21,7 +21,8 @@ use crate::readback::{FreezeError, FrozenFile};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrozenTree {
-    /// The folder that holds the copies. Evidence is moved about, so whoever reads it later sets this anew.
+    /// The folder that holds the copies. Evidence is moved about, so it is not recorded: whoever reads it later sets it anew.
+    #[serde(skip)]
     pub root: PathBuf,
     /// What stood at the path of the store.
     pub shape: Shape,
@@ -33,6 +34,16 @@ pub struct FrozenTree {
     pub folders: BTreeSet<String>,
     /// What was not copied, by name.
     pub strangers: BTreeMap<String, Stranger>,
+}
+
+impl FrozenTree {
+    /// The files that lie under the root now, read copies too. Nothing where there is no such folder.
+    pub fn files_there(&self) -> Result<BTreeSet<String>, FreezeError> {
+        if !self.root.exists() {
+            return Ok(BTreeSet::new());
+        }
+        Ok(walk(&self.root)?.files.into_keys().collect())
+    }
 }
 
 /// What a store of files is.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{Place, Places, Sighting};
 use super::suggestion::suggest;
+use crate::readback::selector::{Selector, flag, profile_line};
 
 /// How many places a message names.
 const PLACES_TOLD_MAX: usize = 8;
@@ -80,8 +81,8 @@ pub enum Counted {
 pub struct Disagreement {
     /// The places of one effect, and all others that changed.
     pub places: Vec<Growth>,
-    /// What to put under `[read.effects]` if the most plausible place is the one that counts.
-    pub line: Option<String>,
+    /// What to say of the effects if the most plausible place is the one that counts.
+    pub selector: Option<Selector>,
 }
 
 /// One place that changed, or should have.
@@ -152,6 +153,19 @@ impl Calibration {
         self.one.iter().map(|(place, seen)| (place, seen.count))
     }
 
+    /// What selects the place that most plausibly is the effect itself.
+    pub fn most_plausible(&self) -> Selector {
+        let growths: Vec<Growth> = (self.one.iter())
+            .map(|(place, seen)| Growth {
+                place: place.clone(),
+                for_one: seen.count,
+                grown: difference(seen.count, 0),
+                now: *seen,
+            })
+            .collect();
+        suggest(&growths).expect("one effect has at least one place")
+    }
+
     /// Counts the effects between two states.
     pub fn count(&self, before: &Places, now: &Places) -> Counted {
         let is_new = |(file, _): &(&String, &String)| !self.known_problems.contains(*file);
@@ -166,7 +180,7 @@ impl Calibration {
             Some(0) if now.found.is_empty() => Counted::Nowhere,
             Some(effects) => Counted::Effects(effects),
             None => Counted::Disagree(Disagreement {
-                line: suggest(&growths),
+                selector: suggest(&growths),
                 places: growths,
             }),
         }
@@ -295,8 +309,13 @@ impl fmt::Display for Disagreement {
         if self.places.len() > PLACES_TOLD_MAX {
             write!(f, ", and {} more", self.places.len() - PLACES_TOLD_MAX)?;
         }
-        match &self.line {
-            Some(line) => write!(f, "; say which counts, such as\n[read.effects]\n{line}"),
+        match &self.selector {
+            Some(selector) => write!(
+                f,
+                "; say which counts, such as {} (in a profile, under [read]: {})",
+                flag(selector),
+                profile_line(selector)
+            ),
             None => f.write_str("; say which counts in [read.effects]"),
         }
     }

@@ -1,11 +1,10 @@
-//! The `[read.effects]` line for the place that most plausibly is the effect itself. Pure.
+//! What selects the place that most plausibly is the effect itself. Pure.
 //!
-//! Must not be acted upon: it is shown to a person, who knows the server.
+//! Where places disagree it must not be acted upon: it is shown to a person, who knows the server.
 
 use super::calibration::Growth;
 use super::place::{Inside, Place, Sighting};
-use crate::readback::FileQuery;
-use crate::readback::files::query::toml_text;
+use crate::readback::{FileQuery, Selector};
 
 /// Words in names of what is written beside an effect, and not only by one.
 const BESIDE: [&str; 18] = [
@@ -13,8 +12,8 @@ const BESIDE: [&str; 18] = [
     "queue", "request", "revision", "search", "trace", "version",
 ];
 
-/// The line for the most plausible of these places.
-pub(super) fn suggest(growths: &[Growth]) -> Option<String> {
+/// What selects the most plausible of these places.
+pub(super) fn suggest(growths: &[Growth]) -> Option<Selector> {
     let candidates = growths.iter().filter(|growth| growth.for_one > 0 || growth.grown > 0);
     let best = candidates.min_by_key(|growth| {
         let name = growth.place.to_string().to_ascii_lowercase();
@@ -25,50 +24,51 @@ pub(super) fn suggest(growths: &[Growth]) -> Option<String> {
             Inside::Text => 3,
         };
         let is_beside = BESIDE.iter().any(|word| name.contains(word));
-        (is_beside, growth.for_one == 0, growth.for_one > 1, kind, &growth.place)
+        // A cell that is the marker is data; one that merely holds it is more often a copy of the request.
+        let is_within = !growth.now.is_whole;
+        (
+            is_beside,
+            growth.for_one == 0,
+            growth.for_one > 1,
+            is_within,
+            kind,
+            &growth.place,
+        )
     })?;
-    Some(line(&best.place, best.now))
+    Some(selector(&best.place, best.now))
 }
 
-/// The keys of `[read.effects]` that count one place.
-pub fn line(place: &Place, seen: Sighting) -> String {
+/// What counts the effects in one place.
+pub fn selector(place: &Place, seen: Sighting) -> Selector {
     let file = &place.file;
+    let files = |query| Selector::Files(query);
     match &place.inside {
         Inside::Cell { table, column } => {
-            let path = if file.is_empty() {
-                String::new()
-            } else {
-                format!("path = {}\n", toml_text(file))
-            };
             let (table, column) = (identifier(table), identifier(column));
             let test = if seen.is_whole {
                 format!("{column} = $marker")
             } else {
                 format!("instr({column}, $marker) > 0")
             };
-            format!(
-                "{path}sql = {}",
-                toml_text(&format!("SELECT * FROM {table} WHERE {test}"))
-            )
+            Selector::Sql {
+                path: (!file.is_empty()).then(|| file.clone()),
+                sql: format!("SELECT * FROM {table} WHERE {test}"),
+            }
         }
-        Inside::Json(_) if file.contains('*') => FileQuery::Files { glob: file.clone() }.to_string(),
-        Inside::Json(_) if seen.is_line => FileQuery::JsonLines {
+        Inside::Json(_) | Inside::Text if file.contains('*') => files(FileQuery::Files { glob: file.clone() }),
+        Inside::Json(_) if seen.is_line => files(FileQuery::JsonLines {
             path: Some(file.clone()),
-        }
-        .to_string(),
-        Inside::Json(pointer) => {
-            let (path, pointer) = (Some(file.clone()), around(pointer).to_owned());
-            FileQuery::Json { path, pointer }.to_string()
-        }
-        Inside::Name => FileQuery::Files {
+        }),
+        Inside::Json(pointer) => files(FileQuery::Json {
+            path: Some(file.clone()),
+            pointer: around(pointer).to_owned(),
+        }),
+        Inside::Name => files(FileQuery::Files {
             glob: file.trim_end_matches('/').to_owned(),
-        }
-        .to_string(),
-        Inside::Text if file.contains('*') => FileQuery::Files { glob: file.clone() }.to_string(),
-        Inside::Text => FileQuery::Text {
+        }),
+        Inside::Text => files(FileQuery::Text {
             glob: globset::escape(file),
-        }
-        .to_string(),
+        }),
     }
 }
 

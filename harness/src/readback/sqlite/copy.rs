@@ -12,7 +12,7 @@ use super::run::{STEPS_MAX, run};
 use super::{WAL_SUFFIX, beside, locks};
 use crate::plain_file;
 use crate::readback::query::LIVE_STORE_BYTES_MAX;
-use crate::readback::{Query, ReadError, Rows};
+use crate::readback::{ReadError, Rows, SqlQuery};
 
 /// How many bytes are compared at once.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -49,7 +49,7 @@ impl Still {
     }
 
     /// Asks a throw-away copy made of these bytes.
-    pub(super) fn query(&self, store: &Path, query: &Query) -> Result<Rows, ReadError> {
+    pub(super) fn query(&self, store: &Path, query: &SqlQuery) -> Result<Rows, ReadError> {
         let unreadable = |error: &dyn std::fmt::Display| ReadError::Unreadable {
             store: store.into(),
             reason: format!("copy it to the temporary folder: {error}"),

@@ -35,7 +35,7 @@ use super::{JOURNAL_SUFFIX, WAL_SUFFIX, beside};
 use crate::plain_file;
 use crate::readback::error::Bound;
 use crate::readback::query::LIVE_STORE_BYTES_MAX;
-use crate::readback::{Query, ReadError, Rows};
+use crate::readback::{ReadError, Rows, SqlQuery};
 
 /// What one poll of a living store found.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ pub enum Poll {
 #[derive(Debug)]
 pub struct LiveReader {
     store: PathBuf,
-    last: Option<(Query, Mark)>,
+    last: Option<(SqlQuery, Mark)>,
 }
 
 /// Tells one committed state of a store under a rollback journal from the next.
@@ -74,7 +74,7 @@ impl LiveReader {
     }
 
     /// Asks once and returns at once.
-    pub fn poll(&mut self, query: &Query) -> Result<Poll, ReadError> {
+    pub fn poll(&mut self, query: &SqlQuery) -> Result<Poll, ReadError> {
         match self.poll_store(query) {
             Ok(poll) => Ok(poll),
             Err(Trouble::Read(ReadError::Busy { .. })) => Ok(Poll::Busy),
@@ -84,7 +84,7 @@ impl LiveReader {
         }
     }
 
-    fn poll_store(&mut self, query: &Query) -> Result<Poll, Trouble> {
+    fn poll_store(&mut self, query: &SqlQuery) -> Result<Poll, Trouble> {
         let store = fs::canonicalize(&self.store)?;
         if !fs::metadata(&store)?.is_file() {
             return Err(Trouble::Read(
@@ -108,7 +108,7 @@ impl LiveReader {
         }
     }
 
-    fn poll_wal(&mut self, store: &Path, main: &File, query: &Query) -> Result<Poll, Trouble> {
+    fn poll_wal(&mut self, store: &Path, main: &File, query: &SqlQuery) -> Result<Poll, Trouble> {
         self.last = None;
         if !locks::hold_shared(main)? {
             return Ok(Poll::Busy);
@@ -129,7 +129,7 @@ impl LiveReader {
         }
     }
 
-    fn poll_rollback(&mut self, store: &Path, main: &File, header: Header, query: &Query) -> Result<Poll, Trouble> {
+    fn poll_rollback(&mut self, store: &Path, main: &File, header: Header, query: &SqlQuery) -> Result<Poll, Trouble> {
         let metadata = main.metadata()?;
         let seen = |change_counter| {
             Some((
@@ -168,7 +168,7 @@ impl LiveReader {
 /// before each further attempt, and is where the caller waits. With one attempt a busy store is [`ReadError::Busy`].
 pub fn observe_live(
     store: &Path,
-    query: &Query,
+    query: &SqlQuery,
     attempts_max: u32,
     mut between: impl FnMut(),
 ) -> Result<Rows, ReadError> {
@@ -188,7 +188,7 @@ pub fn observe_live(
     Err(ReadError::Busy { store: store.into() })
 }
 
-fn refuse_too_large(store: &Path, sizes: &[u64], query: &Query) -> Result<(), ReadError> {
+fn refuse_too_large(store: &Path, sizes: &[u64], query: &SqlQuery) -> Result<(), ReadError> {
     match sizes.iter().max() {
         Some(&bytes) if bytes > LIVE_STORE_BYTES_MAX => Err(ReadError::TooMuch {
             store: store.into(),
@@ -200,7 +200,7 @@ fn refuse_too_large(store: &Path, sizes: &[u64], query: &Query) -> Result<(), Re
 }
 
 /// Asks the store itself through a read-only connection that waits for nobody and is closed again at once.
-fn query_beside(store: &Path, query: &Query) -> Result<Rows, ReadError> {
+fn query_beside(store: &Path, query: &SqlQuery) -> Result<Rows, ReadError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(store, flags).and_then(|connection| {
         connection.busy_timeout(std::time::Duration::ZERO)?;

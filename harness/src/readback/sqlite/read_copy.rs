@@ -13,10 +13,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::header::{HEADER_BYTES, Header, Journal};
 use super::run::{STEPS_MAX, code_and_message, run, store_trouble};
-use crate::readback::{Query, ReadError, Rows};
+use crate::readback::{ReadError, Rows, SqlQuery};
 
 /// Asks a read copy. Leaves it, and the folder it is in, byte for byte as they were.
-pub fn query_read_copy(read_copy: &Path, query: &Query) -> Result<Rows, ReadError> {
+pub fn query_read_copy(read_copy: &Path, query: &SqlQuery) -> Result<Rows, ReadError> {
     run(&mut open_read_copy(read_copy)?, read_copy, query, STEPS_MAX)
 }
 

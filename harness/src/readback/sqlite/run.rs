@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, Statement};
 use serde_json::{Number, Value, json};
 
 use crate::readback::error::{Bound, ReadError};
-use crate::readback::query::{ANSWER_BYTES_MAX, CELL_BYTES_MAX, Query, ROWS_MAX, Rows};
+use crate::readback::query::{ANSWER_BYTES_MAX, CELL_BYTES_MAX, ROWS_MAX, Rows, SqlQuery};
 
 /// Most steps of SQLite's virtual machine for one query: some seconds.
 pub(super) const STEPS_MAX: u64 = 200_000_000;
@@ -33,7 +33,12 @@ const PRAGMAS_ALLOWED: [&str; 7] = [
 const PRAGMAS_WITHOUT_VALUE: [&str; 2] = ["data_version", "page_size"];
 
 /// Runs the query and returns its whole answer, or says which bound it broke.
-pub(super) fn run(connection: &mut Connection, store: &Path, query: &Query, steps_max: u64) -> Result<Rows, ReadError> {
+pub(super) fn run(
+    connection: &mut Connection,
+    store: &Path,
+    query: &SqlQuery,
+    steps_max: u64,
+) -> Result<Rows, ReadError> {
     let place = Place {
         store,
         query,
@@ -96,7 +101,7 @@ fn describes(pragma: &str, value: Option<&str>) -> bool {
 /// Where a query runs, for its errors.
 struct Place<'a> {
     store: &'a Path,
-    query: &'a Query,
+    query: &'a SqlQuery,
     steps_max: u64,
 }
 

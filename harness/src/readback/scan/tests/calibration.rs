@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use super::{places, told};
-use crate::readback::files::tests::{marker, put, sql, store_of};
-use crate::readback::{
-    Calibration, CalibrationError, Counted, FileQuery, Query, freeze_tree, query_read_copy, query_tree,
-};
+use crate::readback::files::tests::{put, sql, store_of};
+use crate::readback::{Calibration, CalibrationError, Counted, Query, Selector, ask_frozen, freeze_tree};
 
 const ORDERS: &str = "CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT);
      CREATE TABLE audit (at TEXT, payload TEXT);";
@@ -56,8 +54,9 @@ fn an_audit_table_that_logs_every_attempt_concludes_nothing_and_gives_the_line()
     let counted = orders(&format!("{ORDER}{LOGGED}{LOGGED}"));
     assert_eq!(counted.effects(), None);
     let expected = "places disagree: app.db: audit.payload +2 (one effect: +1), app.db: orders.note +1 (one effect: +1); \
-                    say which counts, such as\n[read.effects]\npath = \"app.db\"\n\
-                    sql = \"SELECT * FROM orders WHERE note = $marker\"";
+                    say which counts, such as --effects 'path = \"app.db\", sql = \"SELECT * FROM orders WHERE note = \
+                    $marker\"' (in a profile, under [read]: effects = { path = \"app.db\", sql = \"SELECT * FROM orders \
+                    WHERE note = $marker\" })";
     assert_eq!(counted.to_string(), expected);
 }
 
@@ -82,23 +81,20 @@ fn the_line_works_when_it_is_pasted() {
     let Counted::Disagree(disagreement) = calibration.count(&zero, &places(&store)) else {
         panic!("an attempt was logged without an effect")
     };
-    let line: toml::Table = disagreement.line.unwrap().parse().unwrap();
-    let query = Query::new(line["sql"].as_str().unwrap(), [("marker", "mk-1")]);
-    assert_eq!(
-        query.sql,
-        "SELECT * FROM \"order\" WHERE instr(\"the note\", $marker) > 0"
-    );
+    let selector = disagreement.selector.unwrap();
+    let sql = "SELECT * FROM \"order\" WHERE instr(\"the note\", $marker) > 0";
+    assert_eq!(selector, Selector::sql(sql));
+    let query = Query::new(selector, [("marker", "mk-1")]);
     let into = tempfile::tempdir().unwrap();
     let tree = freeze_tree(&store, into.path()).unwrap();
-    let copy = into.path().join(tree.databases[0].read_copy.as_ref().unwrap());
-    assert_eq!(query_read_copy(&copy, &query).unwrap().count(), 1);
+    assert_eq!(ask_frozen(&tree, &store, &query).unwrap().count(), 1);
 }
 
 #[test]
 fn the_line_for_files_works_when_it_is_pasted() {
     for (effect, beside, expected) in [
-        ("m.json", "log.txt", "path = \"m.json\"\njson = \"/entities\""),
-        ("m.jsonl", "log.txt", "path = \"m.jsonl\"\njsonl = true"),
+        ("m.json", "log.txt", "path = \"m.json\", json = \"/entities\""),
+        ("m.jsonl", "log.txt", "path = \"m.jsonl\", jsonl = true"),
         ("notes/mk-1.md", "log.txt", "files = \"notes/*.md\""),
         ("notes.txt", "log.txt", "text = \"notes.txt\""),
     ] {
@@ -116,16 +112,13 @@ fn the_line_for_files_works_when_it_is_pasted() {
         let Counted::Disagree(disagreement) = calibration.count(&zero, &places(store.path())) else {
             panic!("{effect}")
         };
-        let line = disagreement.line.unwrap();
-        assert_eq!(line, expected);
+        let selector = disagreement.selector.unwrap();
+        assert_eq!(selector.to_string(), expected);
         let into = tempfile::tempdir().unwrap();
         let tree = freeze_tree(store.path(), into.path()).unwrap();
-        let query: FileQuery = toml::from_str(&line).unwrap();
-        assert_eq!(
-            query_tree(&tree, &query, &marker()).unwrap().rows.count(),
-            1,
-            "{effect}"
-        );
+        let query = Query::new(selector, [("marker", "mk-1")]);
+        let rows = ask_frozen(&tree, store.path(), &query).unwrap();
+        assert_eq!(rows.count(), 1, "{effect}");
     }
 }
 

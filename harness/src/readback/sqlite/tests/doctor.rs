@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{folder, store_in};
 use crate::readback::sqlite::doctor::kept_type;
-use crate::readback::{DoctorError, Doctored, Query, duplicate_marked_rows, query_read_copy};
+use crate::readback::{DoctorError, Doctored, SqlQuery, duplicate_marked_rows, query_read_copy};
 
 fn doctored(schema: &str) -> (TempDir, Doctored) {
     let folder = folder();
@@ -26,7 +26,7 @@ fn doctored(schema: &str) -> (TempDir, Doctored) {
 }
 
 fn count(doctored: &Doctored, sql: &str) -> usize {
-    query_read_copy(&doctored.file, &Query::new(sql, [("marker", "m1")]))
+    query_read_copy(&doctored.file, &SqlQuery::new(sql, [("marker", "m1")]))
         .unwrap()
         .count()
 }

@@ -10,7 +10,7 @@ use super::{NOTES, all_bytes, by_marker, everything, folder, notes, only_column,
 use crate::readback::error::Bound;
 use crate::readback::query::LIVE_STORE_BYTES_MAX;
 use crate::readback::sqlite::locks::turn;
-use crate::readback::{LiveReader, Poll, Query, ReadError, observe_live};
+use crate::readback::{LiveReader, Poll, ReadError, SqlQuery, observe_live};
 
 const INSERT: &str = "INSERT INTO notes (note) VALUES ('m1')";
 
@@ -324,7 +324,7 @@ fn distinct_and_limit_are_the_querys_own_affair() {
     let ask = |sql: &str| {
         found(
             LiveReader::open(&store)
-                .poll(&Query::new(sql, [("marker", "m1")]))
+                .poll(&SqlQuery::new(sql, [("marker", "m1")]))
                 .unwrap(),
         )
     };

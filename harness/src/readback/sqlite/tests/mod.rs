@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::readback::{Query, Rows};
+use crate::readback::{Rows, SqlQuery};
 
 /// A store that grows by one table with a key and a text.
 const NOTES: &str = "CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT)";
@@ -39,15 +39,15 @@ fn store_in(folder: &TempDir, sql: &str) -> PathBuf {
     store
 }
 
-fn by_marker() -> Query {
-    Query::new(
+fn by_marker() -> SqlQuery {
+    SqlQuery::new(
         "SELECT note FROM notes WHERE note = $marker ORDER BY id",
         [("marker", "m1")],
     )
 }
 
-fn everything() -> Query {
-    Query::new("SELECT note FROM notes ORDER BY id", [])
+fn everything() -> SqlQuery {
+    SqlQuery::new("SELECT note FROM notes ORDER BY id", [])
 }
 
 fn only_column(rows: &Rows) -> Vec<Value> {

@@ -10,18 +10,18 @@ use serde_json::json;
 use crate::readback::error::Bound;
 use crate::readback::query::{CELL_BYTES_MAX, ROWS_MAX};
 use crate::readback::sqlite::run::{cell, run};
-use crate::readback::{Query, ReadError, Rows};
+use crate::readback::{ReadError, Rows, SqlQuery};
 
 const STEPS_MAX: u64 = 1_000_000;
 
-fn ask(schema: &str, query: &Query) -> Result<Rows, ReadError> {
+fn ask(schema: &str, query: &SqlQuery) -> Result<Rows, ReadError> {
     let mut connection = Connection::open_in_memory().unwrap();
     connection.execute_batch(schema).unwrap();
     run(&mut connection, Path::new("/store"), query, STEPS_MAX)
 }
 
 fn answer(sql: &str) -> Result<Rows, ReadError> {
-    ask("", &Query::new(sql, [("marker", "m1"), ("operation", "o1")]))
+    ask("", &SqlQuery::new(sql, [("marker", "m1"), ("operation", "o1")]))
 }
 
 fn refusal(sql: &str) -> String {
@@ -42,11 +42,11 @@ fn values_become_json_without_loss() {
 
 #[test]
 fn query_and_rows_survive_json() {
-    let query = Query::new("SELECT $marker", [("marker", "m1")]);
-    assert_eq!(serde_json::from_value::<Query>(json!(query)).unwrap(), query);
+    let query = SqlQuery::new("SELECT $marker", [("marker", "m1")]);
+    assert_eq!(serde_json::from_value::<SqlQuery>(json!(query)).unwrap(), query);
     assert_eq!(
-        serde_json::from_str::<Query>(r#"{"sql":"SELECT 1"}"#).unwrap(),
-        Query::new("SELECT 1", [])
+        serde_json::from_str::<SqlQuery>(r#"{"sql":"SELECT 1"}"#).unwrap(),
+        SqlQuery::new("SELECT 1", [])
     );
     let rows = answer("SELECT 1 AS one, x'00' AS blob").unwrap();
     assert_eq!(serde_json::from_value::<Rows>(json!(rows)).unwrap(), rows);
@@ -61,7 +61,7 @@ fn only_parameters_in_the_text_are_bound() {
 
 #[test]
 fn parameters_are_text() {
-    let query = Query::new("SELECT typeof($marker), $marker = 7", [("marker", "7")]);
+    let query = SqlQuery::new("SELECT typeof($marker), $marker = 7", [("marker", "7")]);
     assert_eq!(ask("", &query).unwrap().rows, [[json!("text"), json!(0)]]);
 }
 
@@ -72,7 +72,7 @@ fn unknown_parameters_are_refused_with_the_known_ones() {
         assert!(said.contains("known here: `$marker`, `$operation`"), "{said}");
     }
     assert!(refusal("SELECT $ghost").contains("unknown parameter `$ghost`"));
-    let said = ask("", &Query::new("SELECT $ghost", [])).unwrap_err().to_string();
+    let said = ask("", &SqlQuery::new("SELECT $ghost", [])).unwrap_err().to_string();
     assert!(said.contains("there are none here"), "{said}");
 }
 
@@ -104,7 +104,7 @@ fn whatever_is_not_reading_is_refused() {
         "SELEC 1",
     ];
     for sql in refused {
-        let error = ask("CREATE TABLE t (a)", &Query::new(sql, [])).unwrap_err();
+        let error = ask("CREATE TABLE t (a)", &SqlQuery::new(sql, [])).unwrap_err();
         assert!(matches!(error, ReadError::BadQuery { .. }), "{sql}: {error:?}");
         assert!(
             error.to_string().contains(sql) && error.to_string().contains("/store"),
@@ -145,7 +145,7 @@ fn whatever_is_reading_is_allowed() {
         ("SELECT a FROM t WHERE a = 9", 0),
     ];
     for (sql, count) in counts {
-        assert_eq!(ask(schema, &Query::new(sql, [])).unwrap().count(), count, "{sql}");
+        assert_eq!(ask(schema, &SqlQuery::new(sql, [])).unwrap().count(), count, "{sql}");
     }
 }
 
@@ -154,7 +154,7 @@ fn errors_of_a_query_are_told_apart() {
     assert!(
         matches!(answer("SELECT 1 FROM orders").unwrap_err(), ReadError::NoSuchTable { table, .. } if table == "orders")
     );
-    let said = ask("CREATE TABLE t (a)", &Query::new("SELECT nota FROM t", []))
+    let said = ask("CREATE TABLE t (a)", &SqlQuery::new("SELECT nota FROM t", []))
         .unwrap_err()
         .to_string();
     assert!(said.contains("no such column: nota"), "{said}");
@@ -232,14 +232,14 @@ fn noise() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn names_count_only_where_sqlite_reads_a_parameter(parts in prop::collection::vec(noise(), 1..6)) {
-        let rows = ask("", &Query::new(format!("SELECT {}", parts.join(", ")), [("marker", "m1")])).unwrap();
+        let rows = ask("", &SqlQuery::new(format!("SELECT {}", parts.join(", ")), [("marker", "m1")])).unwrap();
         let marked = rows.rows[0].iter().filter(|value| **value == json!("m1")).count();
         prop_assert_eq!(marked, parts.iter().filter(|part| *part == "$marker").count());
     }
 
     #[test]
     fn any_marker_comes_back_as_it_was(marker in any::<String>()) {
-        let rows = ask("", &Query::new("SELECT $marker", [("marker", marker.as_str())])).unwrap();
+        let rows = ask("", &SqlQuery::new("SELECT $marker", [("marker", marker.as_str())])).unwrap();
         prop_assert_eq!(&rows.rows[0][0], &json!(marker));
     }
 
