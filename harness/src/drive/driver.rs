@@ -12,15 +12,12 @@ use super::observer::Observer;
 use super::scribe::Scribe;
 use super::session::{Answer, Received, Session, Stopped};
 use super::stage::{RunSetting, Stage};
+use super::watch::Watch;
 use crate::case::{Case, Doubled, From, Step, When, WriteStep};
 use crate::fault::{Act, Delivery, Fault, Moment, Seen, Sight, WithholdReply};
 use crate::plan::{Call, Plan};
 use crate::protocol::{self, Era, Reply, ReplyKind};
-use crate::readback::{Bound, LiveStore, Poll, Query, ReadError};
 use crate::record::{Body, CaseFolder, Evidence, Outcome, RECORD_FORMAT};
-
-#[cfg(test)]
-mod tests;
 
 /// How long one look for a frame may take between two polls of the store (milliseconds).
 const LOOK_MS: u64 = 1;
@@ -293,12 +290,7 @@ impl Driver<'_> {
             ));
         };
         let (reader, query) = observer.watch(self.run.plan, &write.operation);
-        let mut watch = Watch {
-            reader,
-            query,
-            polls: 0,
-            unread: None,
-        };
+        let mut watch = Watch::new(reader, query);
         // A store that stays unreadable for so long counts as one that nobody can read beside this server.
         let before = watch.count_until_read(bounds.withheld_reply_ms).await?;
         let mut seen = Seen {
@@ -328,7 +320,7 @@ impl Driver<'_> {
                 clock::pause().await;
             }
             seen.effects_now = watch.count()?.or(seen.effects_now);
-            seen.store_now = Sight::of(watch.unread.is_none());
+            seen.store_now = Sight::of(watch.unread().is_none());
             seen.elapsed_ms = since.stamp().micros / 1000;
             if let (Some(effects), false) = (seen.effects_now, told)
                 && effects > seen.effects_before
@@ -337,7 +329,7 @@ impl Driver<'_> {
                 let body = Body::EffectVisible {
                     effects,
                     effects_before: seen.effects_before,
-                    polls: watch.polls,
+                    polls: watch.polls(),
                 };
                 self.scribe.write(Some(&session.process), body)?;
             }
@@ -346,11 +338,12 @@ impl Driver<'_> {
                 act @ (Act::KillTree(_) | Act::Missed(_)) => break act,
             }
         };
-        self.does_without_answers |= answers.was_refused() && !matches!(act, Act::Missed(_));
+        let is_missed = matches!(act, Act::Missed(_));
+        self.does_without_answers |= answers.was_refused() && !is_missed;
         match act {
             Act::Wait | Act::KillTree(Moment::Effect) => {}
             Act::KillTree(Moment::Reply) => {
-                let (why, polls) = (watch.unread.unwrap_or_default(), watch.polls);
+                let (why, polls) = (watch.unread().unwrap_or_default().to_owned(), watch.polls());
                 let body = Body::ReplyMarkedMoment { why, polls };
                 self.scribe.write(Some(&session.process), body)?;
             }
@@ -360,60 +353,12 @@ impl Driver<'_> {
             }
         }
         if let Some(session) = self.session.take() {
-            return Ok(quiet(session.kill(self.scribe, fault.delivery()).await?));
+            let mut stopped = session.kill(self.scribe, fault.delivery()).await?;
+            // What was missed is missed, whether or not there was still a server to be killed.
+            stopped.trouble = stopped.trouble.filter(|_| !is_missed);
+            return Ok(quiet(stopped));
         }
         Ok(Ok(()))
-    }
-}
-
-/// Why a store under a lock is not read.
-const LOCKED: &str =
-    "the store is locked, or being written, at every look (`locking_mode=EXCLUSIVE`, or a transaction left open)";
-
-/// Polls the living store for the effects of one operation.
-struct Watch {
-    reader: LiveStore,
-    query: Query,
-    polls: u64,
-    /// Why the last look could not read the store, where it could not.
-    unread: Option<String>,
-}
-
-impl Watch {
-    /// How many effects there are; nothing when nothing new is known.
-    fn count(&mut self) -> Result<Option<usize>, DriveError> {
-        self.polls += 1;
-        self.unread = None;
-        match self.reader.poll(&self.query) {
-            Ok(Poll::Rows(rows)) => Ok(Some(rows.count())),
-            Ok(Poll::Absent) | Err(ReadError::NoSuchTable { .. }) => Ok(Some(0)),
-            Ok(Poll::Unchanged) => Ok(None),
-            Ok(Poll::Busy) => {
-                self.unread = Some(LOCKED.to_owned());
-                Ok(None)
-            }
-            Err(
-                error @ ReadError::TooMuch {
-                    bound: Bound::Store { .. },
-                    ..
-                },
-            ) => {
-                self.unread = Some(error.to_string());
-                Ok(None)
-            }
-            Err(error) => Err(DriveError::Watch(error)),
-        }
-    }
-
-    async fn count_until_read(&mut self, bound_ms: u64) -> Result<Option<usize>, DriveError> {
-        let deadline = clock::Deadline::after(std::time::Duration::from_millis(bound_ms));
-        loop {
-            match self.count()? {
-                Some(count) => return Ok(Some(count)),
-                None if deadline.has_passed() => return Ok(None),
-                None => clock::pause().await,
-            }
-        }
     }
 }
 

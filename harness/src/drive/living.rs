@@ -4,7 +4,7 @@
 //! server is paused for as long as its bytes are copied: while it stands still no lock matters, and the copy is what a
 //! death in that instant would have left. It is read as after a death, and can be counted again by a reviewer.
 //!
-//! Only where every process that has the store open is one of the paused: else the bytes could move.
+//! Only where one of the paused processes has the store open, and nobody else is seen to: else the bytes could move.
 
 use super::DriveError;
 use super::observer::Observer;
@@ -28,6 +28,7 @@ pub(super) async fn observe(
         return Ok(live);
     };
     let paused = session.pause(scribe).await?;
+    let paused = paused.filter(|paused| observer.is_open_in(paused));
     let frozen = paused.map(|paused| observer.frozen_beside(plan, label, folder, (When::Now, None), &paused));
     session.resume(scribe)?;
     // What went wrong with the copy is no news: that the store could not be read is said already.

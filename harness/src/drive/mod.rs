@@ -14,6 +14,7 @@
 //! - [`answers`]: what a server asks while a write is in flight, and what it is answered.
 //! - [`living`]: the same while the server lives, also where nobody can read beside it.
 //! - [`outside`]: the kill of a server that is no process of ours.
+//! - [`watch`]: polls the living store for one effect.
 //! - [`driver`]: the steps of a plan, in order.
 //! - [`calibrate`]: where the effect shows, where nobody said it.
 //! - [`probe`]: whether the target starts, and which era it speaks.
@@ -37,6 +38,7 @@ mod scribe;
 mod session;
 mod stage;
 pub mod transport;
+mod watch;
 
 pub use calibrate::{Calibrated, Written, calibrate};
 pub use driver::{CaseRun, run_case};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
-use super::holder::{Holder, holder_of};
+use super::holder::{Holder, holder_of, is_open_in};
 use crate::case::{Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
@@ -50,6 +50,11 @@ impl Observer {
     /// Whether a process other than this one and those in `except` has the store open.
     pub(super) fn is_held(&self, except: &[i32]) -> bool {
         holder_of(&self.store, except).is_some()
+    }
+
+    /// Whether one of these processes has the store open.
+    pub(super) fn is_open_in(&self, pids: &[i32]) -> bool {
+        is_open_in(&self.store, pids)
     }
 
     /// Reads the living store; all readings together wait for a busy one no longer than the bound.

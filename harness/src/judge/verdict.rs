@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::moment;
 use super::rows;
 use super::steps::outcome;
-use crate::case::{Basis, Case};
+use crate::case::{Basis, Case, From, Step};
 use crate::plan::Plan;
 use crate::record::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
@@ -57,6 +57,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .map(|check| checks::evaluate(check, plan, &facts))
         .collect();
     verdict.notes = notes(&verdict.checks, plan.contract.preset.is_reference());
+    verdict.notes.extend(refused_repeats(plan, &facts));
     verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
     verdict.facts = facts.tree;
     let cut_short = cut_short(plan, record);
@@ -180,6 +181,28 @@ fn notes(checks: &[CheckResult], claims_policies: bool) -> Vec<String> {
         .iter()
         .filter(noted)
         .filter_map(|check| Some(format!("{}: {}", check.id, check.say.as_deref()?)))
+        .collect()
+}
+
+/// A retry that was refused had no effect, and taught its client nothing: a pass that rests on it has to say so.
+fn refused_repeats(plan: &Plan, facts: &Facts) -> Vec<String> {
+    let repeats = plan.steps.iter().filter_map(|step| {
+        let Step::Write(write) = step else { return None };
+        (write.from == From::Repeat && !write.changed).then_some(&write.name)
+    });
+    let refused = repeats.filter(|name| facts.tree.get(*name).is_some_and(|of| of["outcome"] == "refused"));
+    refused
+        .map(|name| {
+            let of = &facts.tree[name];
+            let text = of
+                .get("refusal_text")
+                .or(of.get("refusal"))
+                .and_then(|text| text.as_str());
+            let said = text.map_or(String::new(), |text| format!(": {text}"));
+            format!(
+                "`{name}` was refused{said} (it had no effect, and the client does not learn what became of the write)"
+            )
+        })
         .collect()
 }
 
