@@ -125,11 +125,13 @@ impl Plan {
 
     /// Whether it kills a server that serves.
     pub fn kills(&self) -> bool {
-        self.steps.iter().any(|step| match step {
-            Step::Kill { .. } => true,
-            Step::Write(write) => write.fault.is_some(),
-            Step::Start { .. } | Step::Stop { .. } | Step::Observe { .. } | Step::Status { .. } => false,
-        })
+        let kills = |step: &Step| {
+            if let Step::Write(write) = step {
+                return write.fault.is_some();
+            }
+            matches!(step, Step::Kill { .. })
+        };
+        self.steps.iter().any(kills)
     }
 
     /// The marker that an operation's data carries.

@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::explain::step_in_words;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format};
 use crate::case::Catalogue;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::conductor::{case_named, plan_case, setting_of};
 use super::request::{ConductError, Request};
+use crate::case::StartStep;
 use crate::plan::Plan;
 use crate::readback::Selector;
 
@@ -39,7 +40,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let staged = |error| ConductError::stage(request, error);
     let setting = setting_of(request)?;
     let stage = setting.dry_stage();
-    let launch = setting.for_launch(&stage, "dry");
+    let launch = setting.for_launch(&stage, &StartStep::default());
     let spec = setting
         .launch_spec(&launch, std::path::PathBuf::new())
         .map_err(staged)?;

@@ -40,6 +40,6 @@ fn is_read(observation: &Observation) -> bool {
     let mut readings = observation
         .operations
         .values()
-        .flat_map(|seen| seen.ledger.iter().chain([&seen.effects]));
+        .flat_map(|seen| seen.ledger.iter().chain(seen.more.values()).chain([&seen.effects]));
     readings.all(|reading| reading.problem().is_none())
 }

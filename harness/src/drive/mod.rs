@@ -37,15 +37,17 @@ pub mod process;
 mod scribe;
 mod session;
 mod stage;
+mod store_lock;
 pub mod transport;
 mod watch;
 
 pub use calibrate::{Calibrated, Written, calibrate};
 pub use driver::{CaseRun, run_case};
-pub use outside::KillCommand;
+pub use outside::SideCommand;
 pub use probe::{Found, probe};
 pub use scribe::Scribe;
 pub use stage::{RunSetting, Stage, StageError};
+pub use store_lock::play as play_lock_holder;
 
 use crate::readback::{FreezeError, ReadError};
 use crate::record::{EvidenceError, RecordError};

@@ -21,6 +21,7 @@ pub(super) struct Observer {
     store: PathBuf,
     effects: Selector,
     ledger: Option<Selector>,
+    more: BTreeMap<String, Selector>,
     /// Counts of effects at the observation before, by operation.
     last_counts: BTreeMap<String, usize>,
 }
@@ -32,6 +33,7 @@ impl Observer {
             store: store?,
             effects: target.read_effects.clone()?,
             ledger: target.read_ledger.clone(),
+            more: target.read_more.clone(),
             last_counts: BTreeMap::new(),
         })
     }
@@ -67,9 +69,15 @@ impl Observer {
                 Some(selector) => Some(self.read_live(&query(selector, plan, name), deadline).await),
                 None => None,
             };
+            let mut more = BTreeMap::new();
+            for (kind, selector) in &self.more {
+                let reading = self.read_live(&query(selector, plan, name), deadline).await;
+                more.insert(kind.clone(), reading);
+            }
             let seen = OperationSeen {
                 effects,
                 ledger,
+                more,
                 doctored: None,
             };
             operations.insert(name.clone(), seen);
@@ -138,6 +146,9 @@ impl Observer {
             let seen = OperationSeen {
                 effects,
                 ledger: self.ledger.as_ref().map(ask),
+                more: (self.more.iter())
+                    .map(|(kind, selector)| (kind.clone(), ask(selector)))
+                    .collect(),
                 doctored,
             };
             operations.insert(name.clone(), seen);

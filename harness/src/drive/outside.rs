@@ -27,9 +27,9 @@ const LAST_WORDS_BYTES: u64 = 4 * 1024;
 /// How much of its last line is told, in characters.
 const LAST_LINE_CHARS: usize = 300;
 
-/// A kill command, filled in for one launch.
+/// A command that is run beside the server, filled in: one that kills it, or one of the operator.
 #[derive(Debug, Clone)]
-pub struct KillCommand {
+pub struct SideCommand {
     /// A path, or a name to be found along the `PATH` in `env`.
     pub program: OsString,
     /// Its arguments.
@@ -43,19 +43,22 @@ pub struct KillCommand {
 /// A server elsewhere, which lives until it was killed or has ended by itself.
 #[derive(Debug)]
 pub(super) struct Outside {
-    command: KillCommand,
+    command: SideCommand,
     is_over: bool,
 }
 
-/// What became of a kill command.
-struct Ran {
-    code: Option<i32>,
-    trouble: Option<String>,
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ran {
+    /// Its exit code, where it exited.
+    pub(super) code: Option<i32>,
+    /// How it failed, in words that follow its name.
+    pub(super) trouble: Option<String>,
 }
 
 impl Outside {
     /// A server that this command kills.
-    pub(super) fn new(command: KillCommand) -> Self {
+    pub(super) fn new(command: SideCommand) -> Self {
         Self {
             command,
             is_over: false,
@@ -69,25 +72,19 @@ impl Outside {
 
     /// Runs the command; returns why it is not believed, where it is not.
     pub(super) async fn kill(&mut self, scribe: &mut Scribe, process: &str) -> Result<Option<String>, DriveError> {
-        let ran = self.run().await;
+        let ran = self.command.run().await;
         self.is_over = true;
+        let trouble = ran.trouble.map(|how| {
+            let command = self.command.words().join(" ");
+            format!("the kill command `{command}` {how}; so it is not known whether the server was killed")
+        });
         let body = Body::KillCommandRun {
             command: self.command.words(),
             code: ran.code,
-            trouble: ran.trouble.clone(),
+            trouble: trouble.clone(),
         };
         scribe.write(Some(process), body)?;
-        Ok(ran.trouble)
-    }
-
-    async fn run(&self) -> Ran {
-        let mut running = match self.command.start() {
-            Ok(running) => running,
-            Err(reason) => return self.command.failed(None, &format!("could not be run: {reason}")),
-        };
-        let bound = Duration::from_millis(KILL_COMMAND_MS);
-        clock::wait_until(bound, || running.has_ended()).await;
-        self.command.ended(running)
+        Ok(trouble)
     }
 }
 
@@ -132,7 +129,7 @@ impl Running {
     }
 }
 
-impl KillCommand {
+impl SideCommand {
     /// Program and arguments.
     pub fn words(&self) -> Vec<String> {
         let words = std::iter::once(&self.program).chain(&self.args);
@@ -159,35 +156,43 @@ impl KillCommand {
         })
     }
 
-    fn ended(&self, mut running: Running) -> Ran {
-        let Some(status) = running.status else {
-            return self.failed(None, &format!("did not end within {KILL_COMMAND_MS} ms"));
+    /// Runs it to its end, within a bound.
+    pub(super) async fn run(&self) -> Ran {
+        let mut running = match self.start() {
+            Ok(running) => running,
+            Err(reason) => return failed(None, &format!("could not be run: {reason}")),
         };
-        if status.success() {
-            return Ran {
-                code: Some(0),
-                trouble: None,
-            };
-        }
-        let how = match status.code() {
-            Some(code) => format!("exited with code {code}"),
-            None => "was ended by a signal".to_owned(),
-        };
-        let how = match running.last_line() {
-            Some(line) => format!("{how} and said: {line}"),
-            None => how,
-        };
-        self.failed(status.code(), &how)
+        let bound = Duration::from_millis(KILL_COMMAND_MS);
+        clock::wait_until(bound, || running.has_ended()).await;
+        ended(running)
     }
+}
 
-    fn failed(&self, code: Option<i32>, how: &str) -> Ran {
-        let command = self.words().join(" ");
-        Ran {
-            code,
-            trouble: Some(format!(
-                "the kill command `{command}` {how}; so it is not known whether the server was killed"
-            )),
-        }
+fn ended(mut running: Running) -> Ran {
+    let Some(status) = running.status else {
+        return failed(None, &format!("did not end within {KILL_COMMAND_MS} ms"));
+    };
+    if status.success() {
+        return Ran {
+            code: Some(0),
+            trouble: None,
+        };
+    }
+    let how = match status.code() {
+        Some(code) => format!("exited with code {code}"),
+        None => "was ended by a signal".to_owned(),
+    };
+    let how = match running.last_line() {
+        Some(line) => format!("{how} and said: {line}"),
+        None => how,
+    };
+    failed(status.code(), &how)
+}
+
+fn failed(code: Option<i32>, how: &str) -> Ran {
+    Ran {
+        code,
+        trouble: Some(how.to_owned()),
     }
 }
 
@@ -195,8 +200,8 @@ impl KillCommand {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> KillCommand {
-        KillCommand {
+    fn shell(script: &str) -> SideCommand {
+        SideCommand {
             program: "/bin/sh".into(),
             args: ["-c", script].map(OsString::from).to_vec(),
             env: BTreeMap::new(),
@@ -204,11 +209,9 @@ mod tests {
         }
     }
 
-    fn run(command: KillCommand) -> Ran {
+    fn run(command: SideCommand) -> Ran {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let mut outside = Outside::new(command);
-        outside.has_ended();
-        runtime.expect("a runtime").block_on(outside.run())
+        runtime.expect("a runtime").block_on(command.run())
     }
 
     #[test]
@@ -228,12 +231,12 @@ mod tests {
 
     #[test]
     fn a_command_that_is_not_there_is_told() {
-        let command = KillCommand {
+        let command = SideCommand {
             program: "/no/such/program".into(),
             ..shell("")
         };
         let trouble = run(command).trouble.expect("trouble");
-        assert!(trouble.contains("`/no/such/program -c ` could not be run"), "{trouble}");
+        assert!(trouble.contains("could not be run"), "{trouble}");
     }
 
     /// A run that is broken off must leave no container.

@@ -6,13 +6,16 @@ use serde_json::Value;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
-use super::outside::{KillCommand, Outside};
+use super::outside::{Outside, SideCommand};
 use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
 use crate::fault::Delivery;
 use crate::protocol::{self, Era, Offer, Reply};
 use crate::record::{AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Message};
+
+/// Most frames that are kept for somebody who may ask for them later.
+const UNCLAIMED_MAX: usize = 64;
 
 /// From the end of a tree to the end of its standard output and error.
 const DRAIN_MS: u64 = 2_000;
@@ -31,6 +34,8 @@ pub(super) struct Session {
     /// The id of a probe whose answer did not come in time, and that answer if it came later.
     probe_id: Option<Value>,
     late_probe: Option<Value>,
+    /// Frames that came while something else was waited for.
+    unclaimed: Vec<Value>,
 }
 
 /// What became of a request.
@@ -59,7 +64,7 @@ impl Session {
         scribe: &mut Scribe,
         process: &str,
         spec: &LaunchSpec,
-        kill: Option<KillCommand>,
+        kill: Option<SideCommand>,
         era: Era,
     ) -> Result<Self, DriveError> {
         let launched = Launch::Plain.start(spec, StdioLimits::default(), scribe.clock().stamp_fn())?;
@@ -86,6 +91,7 @@ impl Session {
             stream_ended: false,
             probe_id: None,
             late_probe: None,
+            unclaimed: Vec::new(),
         })
     }
 
@@ -168,6 +174,10 @@ impl Session {
         bound_ms: u64,
         deadline: Deadline,
     ) -> Result<Heard, DriveError> {
+        let claimed = |frame: &Value| Reply::to(frame, &request["id"]).is_some();
+        if let Some(at) = self.unclaimed.iter().position(claimed) {
+            return Ok(Heard::Ended(Answer::Reply(self.unclaimed.swap_remove(at))));
+        }
         loop {
             let frame = match self.receive(scribe, deadline.remaining(), Delivery::Deliver).await? {
                 Received::Frame(frame) => frame,
@@ -188,7 +198,32 @@ impl Session {
                 self.late_probe = Some(frame);
             } else if self.era == Era::Legacy && protocol::is_request(&frame) {
                 return Ok(Heard::Request(frame));
+            } else {
+                self.put_aside(frame);
             }
+        }
+    }
+
+    /// Whether the server has taken in everything that was sent to it.
+    pub(super) fn has_taken_in(&self) -> bool {
+        self.launched.transport.is_drained()
+    }
+
+    /// Whether a request has been answered by now, without waiting.
+    pub(super) async fn has_answered(&mut self, scribe: &mut Scribe, request: &Value) -> Result<bool, DriveError> {
+        while let Received::Frame(frame) = self.receive(scribe, Duration::ZERO, Delivery::Deliver).await? {
+            self.put_aside(frame);
+        }
+        Ok(self
+            .unclaimed
+            .iter()
+            .any(|frame| Reply::to(frame, &request["id"]).is_some()))
+    }
+
+    /// Keeps a frame that nobody waits for yet: the reply to a request that was sent before.
+    fn put_aside(&mut self, frame: Value) {
+        if self.unclaimed.len() < UNCLAIMED_MAX {
+            self.unclaimed.push(frame);
         }
     }
 

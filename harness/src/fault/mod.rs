@@ -3,8 +3,10 @@
 //! A fault is a small object that answers two questions with an enum. It touches no process and no store: the driver
 //! tells it what was seen, and does what it says.
 
+mod reply_in_pipe;
 mod withhold_reply;
 
+pub use reply_in_pipe::ReplyInPipe;
 pub use withhold_reply::WithholdReply;
 
 /// Whether the store could be read beside the living server.
@@ -74,6 +76,8 @@ pub enum Moment {
     Effect,
     /// The whole reply lay in our pipe, because nobody could read the store beside the living server.
     Reply,
+    /// What the case says: the whole reply in our pipe, whatever the store shows.
+    Planned,
 }
 
 /// A fault at one request.

@@ -5,6 +5,7 @@
 //!
 //! - [`steps`]: the record, cut into steps.
 //! - [`facts`]: the record as a tree of facts that checks name by path.
+//! - [`writes`]: the facts of requests and replies among them; `history` is what earlier steps did.
 //! - [`disclosure`]: what a reply tells of earlier results.
 //! - [`rows`]: which frames can have made which row.
 //! - [`same`]: equality of JSON values as JSON means it.
@@ -15,11 +16,13 @@
 mod checks;
 mod disclosure;
 mod facts;
+mod history;
 mod moment;
 mod rows;
 mod same;
 mod steps;
 mod verdict;
+mod writes;
 
 #[cfg(test)]
 mod asked_tests;

@@ -16,29 +16,31 @@ pub(super) fn missed(plan: &Plan, record: &Record) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut marked: Option<&str> = None;
     for slice in steps(plan, record) {
-        match slice.step {
-            Step::Write(write) if slice.moment() == Some(MOMENT_REPLY) => marked = Some(&write.operation),
-            Step::Observe { label, .. } => {
-                let Some(observation) = record.observations.get(label) else {
-                    continue;
-                };
-                // Only the first look after the kill can tell: what comes later may be a retry's.
-                if let Some(operation) = marked.take() {
-                    let after = observation.operations.get(operation)?.effects.count()?;
-                    if after <= counts.get(operation).copied().unwrap_or_default() {
-                        return Some(format!(
-                            "the store could not be read beside the living server, so the whole reply marked the moment, and after \
-                             the kill the store shows no effect (`{label}`): the server answers before it writes, or writes elsewhere"
-                        ));
-                    }
-                }
-                for (operation, seen) in &observation.operations {
-                    if let Some(count) = seen.effects.count() {
-                        counts.insert(operation, count);
-                    }
-                }
+        if let Step::Write(write) = slice.step
+            && slice.moment() == Some(MOMENT_REPLY)
+        {
+            marked = Some(&write.operation);
+        }
+        let Step::Observe { label, .. } = slice.step else {
+            continue;
+        };
+        let Some(observation) = record.observations.get(label) else {
+            continue;
+        };
+        // Only the first look after the kill can tell: what comes later may be a retry's.
+        if let Some(operation) = marked.take() {
+            let after = observation.operations.get(operation)?.effects.count()?;
+            if after <= counts.get(operation).copied().unwrap_or_default() {
+                return Some(format!(
+                    "the store could not be read beside the living server, so the whole reply marked the moment, and after the \
+                     kill the store shows no effect (`{label}`): the server answers before it writes, or writes elsewhere"
+                ));
             }
-            Step::Write(_) | Step::Start { .. } | Step::Stop { .. } | Step::Kill { .. } | Step::Status { .. } => {}
+        }
+        for (operation, seen) in &observation.operations {
+            if let Some(count) = seen.effects.count() {
+                counts.insert(operation, count);
+            }
         }
     }
     None

@@ -87,6 +87,32 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trouble: Option<String>,
     },
+    /// The server's clock was moved, or its rows were aged.
+    ClockAdvanced {
+        /// By so many seconds.
+        seconds: u64,
+    },
+    /// A child of ours holds the store's write lock.
+    LockHeld,
+    /// The lock is given back.
+    LockReleased {
+        /// Whether every server had taken in what was sent to it.
+        drained: bool,
+        /// How many requests were in flight.
+        in_flight: usize,
+        /// How many of them had been answered by then.
+        answered: usize,
+    },
+    /// The operator's command was run.
+    OperatorRan {
+        /// Program and arguments.
+        command: Vec<String>,
+        /// Its exit code, where it exited.
+        code: Option<i32>,
+        /// How it failed, in words; absent where it did not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<String>,
+    },
     /// A server process ended, and nobody of its tree was left, or so many.
     ProcessEnded {
         /// Its exit code, where it exited.

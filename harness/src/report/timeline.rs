@@ -93,6 +93,10 @@ impl<'a> Timeline<'a> {
             | Body::Signalled { .. }
             | Body::ProcessEnded { .. }
             | Body::KillCommandRun { .. }
+            | Body::ClockAdvanced { .. }
+            | Body::LockHeld
+            | Body::LockReleased { .. }
+            | Body::OperatorRan { .. }
             | Body::EffectVisible { .. }
             | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
@@ -235,6 +239,25 @@ fn in_words(body: &Body) -> (Style, String) {
             match trouble {
                 None => (Style::Bad, format!("kill command run: {command}")),
                 Some(trouble) => (Style::Odd, format!("KILL COMMAND FAILED: {trouble}")),
+            }
+        }
+        Body::ClockAdvanced { seconds } => (Style::Plain, format!("the server's clock was moved by {seconds} s")),
+        Body::LockHeld => (Style::Plain, "another process holds the store's write lock".to_owned()),
+        Body::LockReleased {
+            drained,
+            in_flight,
+            answered,
+        } => {
+            let taken = if *drained { "all taken in" } else { "NOT all taken in" };
+            let requests = counted(*in_flight, "request", "requests");
+            let text = format!("the lock is given back: {requests} in flight, {taken}, {answered} answered");
+            (if *drained { Style::Plain } else { Style::Odd }, text)
+        }
+        Body::OperatorRan { command, trouble, .. } => {
+            let command = cut(&command.join(" "), TEXT_CHARS_MAX);
+            match trouble {
+                None => (Style::Plain, format!("the operator ran: {command}")),
+                Some(trouble) => (Style::Odd, format!("the operator's command {command} {trouble}")),
             }
         }
         Body::FaultMissed { reason } => (Style::Odd, format!("FAULT MISSED: {reason}")),

@@ -21,7 +21,7 @@ pub use locate::{LocateError, TargetWords, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
 pub use resolve::{command_only, parse, set_effects, set_kill, set_write};
 pub use resolved::{
-    Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Seed, Status, Store, StoreKind, Target, TargetSource,
-    Write,
+    Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Seed, Status, Store, StoreKind, Target,
+    TargetSource, Write,
 };
 pub use written::PROFILE_FORMAT;

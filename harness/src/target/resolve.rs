@@ -12,7 +12,8 @@ use super::resolved::{
     Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Status, Store, Target, TargetSource, Write,
 };
 use super::written::{
-    ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, RotationWritten, StoreWritten, WriteWritten,
+    ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, RotationWritten, StoreWritten,
+    WriteWritten,
 };
 use crate::case::Rotation;
 use crate::document::{self, DocumentError};

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::contract::Preset;
-use crate::case::Rotation;
 use super::resolved::StoreKind;
+use crate::case::Rotation;
 
 /// The version of the profile format that this harness reads.
 pub const PROFILE_FORMAT: u32 = 1;

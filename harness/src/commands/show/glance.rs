@@ -154,6 +154,10 @@ fn record(reader: &Reader, folder: &str) -> Result<Glance, ReaderError> {
             | Body::Signalled { .. }
             | Body::ProcessEnded { .. }
             | Body::KillCommandRun { .. }
+            | Body::ClockAdvanced { .. }
+            | Body::LockHeld
+            | Body::LockReleased { .. }
+            | Body::OperatorRan { .. }
             | Body::EffectVisible { .. }
             | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
