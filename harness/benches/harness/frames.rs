@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use harness::case::Step;
+use harness::case::{StartStep, Step};
 use harness::drive::{CaseRun, Scribe, run_case};
 use harness::plan::Plan;
 use harness::protocol::{self, Era};
@@ -101,12 +101,14 @@ fn driver_micros(stage: &Stage, folder: &Path) -> u64 {
 /// The plan of a case, with calls of the status tool as its steps.
 fn calls(plan: Plan) -> Plan {
     let process = "first".to_owned();
-    let mut steps = vec![Step::Start {
+    let mut steps = vec![Step::Start(StartStep {
         process: process.clone(),
-    }];
+        ..StartStep::default()
+    })];
     steps.extend((0..CALLS_WARM + CALLS).map(|call| Step::Status {
         operation: OPERATION.to_owned(),
         name: format!("call-{call}"),
+        process: process.clone(),
         only: None,
     }));
     steps.push(Step::Stop { process });

@@ -202,6 +202,10 @@ impl Reading {
             | Body::SendFailed { .. }
             | Body::Signalled { .. }
             | Body::KillCommandRun { .. }
+            | Body::ClockAdvanced { .. }
+            | Body::LockHeld
+            | Body::LockReleased { .. }
+            | Body::OperatorRan { .. }
             | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
             | Body::TimedOut { .. }

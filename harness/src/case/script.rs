@@ -357,7 +357,8 @@ fn started_with(start: &StartStep) -> Vec<Surface> {
         (start.principal.is_some(), Surface::Principal),
         (start.failpoint.is_some(), Surface::Failpoints),
         (start.rotate.is_some(), Surface::Rotations),
-        (Settings::moves_a_deadline(&start.settings), Surface::Deadlines),
+        (start.settings.moves_a_deadline(), Surface::Deadlines),
+        (start.settings.busy_ms.is_some(), Surface::BusyTimeout),
     ];
     asked
         .into_iter()

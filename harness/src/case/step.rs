@@ -103,6 +103,11 @@ impl Step {
     }
 }
 
+/// What is usual need not be written.
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// `start = "server"` and what goes with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartStep {
@@ -118,7 +123,7 @@ pub struct StartStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<Rotation>,
     /// Other lengths than the usual ones.
-    #[serde(default, skip_serializing_if = "Settings::is_usual")]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub settings: Settings,
 }
 
@@ -149,10 +154,6 @@ impl Settings {
             ("state_s", self.state_s.unwrap_or(600)),
             ("busy_ms", self.busy_ms.unwrap_or(5_000)),
         ]
-    }
-
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
     }
 
     /// Whether a deadline differs from the usual one, which the profile then has to pass on.
@@ -199,15 +200,15 @@ pub struct WriteStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// How many of its rounds are done.
-    #[serde(default, skip_serializing_if = "Rounds::is_all")]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub rounds: Rounds,
     /// With changed data under the same identity.
     pub changed: bool,
     /// What becomes of the request state in a continuation.
-    #[serde(default, skip_serializing_if = "State::is_as_issued")]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub state: State,
     /// How the questions of the server are answered in a continuation.
-    #[serde(default, skip_serializing_if = "Inputs::is_as_planned")]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub inputs: Inputs,
     /// Whether the client declares no capability at all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -252,12 +253,6 @@ pub enum Rounds {
     AllButLast,
 }
 
-impl Rounds {
-    fn is_all(&self) -> bool {
-        *self == Self::All
-    }
-}
-
 /// What becomes of a request state before it is sent back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -269,12 +264,6 @@ pub enum State {
     Changed,
     /// It is left out.
     None,
-}
-
-impl State {
-    fn is_as_issued(&self) -> bool {
-        *self == Self::AsIssued
-    }
 }
 
 /// How the questions of a server are answered.
@@ -294,12 +283,6 @@ pub enum Inputs {
     Cancelled,
     /// Accepted, with numbers where the answers were texts.
     Mistyped,
-}
-
-impl Inputs {
-    fn is_as_planned(&self) -> bool {
-        *self == Self::AsPlanned
-    }
 }
 
 /// Whether the server may live while the store is read.

@@ -64,6 +64,8 @@ surfaces! {
     Principal = "launch.principal", "[launch] does not mention `{principal}`, so nobody else can be the caller";
     /// The server can be started with other deadlines.
     Deadlines = "launch.deadlines", "[launch] does not mention `{authority_s}`, `{retention_s}` and `{state_s}`";
+    /// The server can be told how long to wait for a locked store.
+    BusyTimeout = "launch.busy-timeout", "[launch] does not mention `{busy_ms}`, so how long it waits for a lock is not known";
     /// The server can be started with another key or version.
     Rotations = "launch.rotations", "[rotations] does not say how the fingerprint key and the tool version change";
     /// The server's time can be moved, or its rows can be aged.

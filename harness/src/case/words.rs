@@ -32,17 +32,25 @@ impl Step {
 }
 
 fn started(start: &StartStep) -> String {
-    let mut words = format!("start the server as `{}`", start.process);
-    if let Some(principal) = &start.principal {
-        words += &format!(", for the principal {principal}");
-    }
-    if let Some(failpoint) = &start.failpoint {
-        words += &format!(", with the failpoint {failpoint}");
-    }
-    if let Some(rotation) = start.rotate {
-        words += &format!(", with another {}", rotation.name().replace('-', " "));
-    }
-    words + &lengths(&start.settings)
+    let more = [
+        start
+            .principal
+            .as_ref()
+            .map(|principal| format!(", for the principal {principal}")),
+        start
+            .failpoint
+            .as_ref()
+            .map(|failpoint| format!(", with the failpoint {failpoint}")),
+        start
+            .rotate
+            .map(|rotation| format!(", with another {}", rotation.name().replace('-', " "))),
+    ];
+    let more: String = more.into_iter().flatten().collect();
+    format!(
+        "start the server as `{}`{more}{}",
+        start.process,
+        lengths(&start.settings)
+    )
 }
 
 fn lengths(settings: &Settings) -> String {
@@ -67,8 +75,8 @@ fn written(write: &WriteStep) -> String {
         (From::Continuation, _) => format!("continue {operation} as `{name}`"),
     };
     match (&write.of, write.from) {
-        (Some(of), From::Continuation) => words += &format!(", with the request state of `{of}`"),
-        (Some(of), From::Start | From::Repeat) => words += &format!(" of `{of}`"),
+        (Some(of), From::Continuation) => words.extend([", with the request state of `", of, "`"]),
+        (Some(of), From::Start | From::Repeat) => words.extend([" of `", of, "`"]),
         (None, _) => {}
     }
     words += match write.state {

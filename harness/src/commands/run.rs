@@ -104,7 +104,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
             }
         };
         let mut tell = |progress: Progress<'_>| show_progress(arguments.format, printer, &progress);
-        match conduct(request, &mut interrupts, &mut tell).await {
+        match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
             Ok((report, state)) => finish(arguments, report, state, printer),
             Err(error) => refuse(&error, printer),
         }

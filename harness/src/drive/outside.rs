@@ -209,23 +209,23 @@ mod tests {
         }
     }
 
-    fn run(command: SideCommand) -> Ran {
+    fn run(command: &SideCommand) -> Ran {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(command.run())
     }
 
     #[test]
     fn only_an_exit_with_code_zero_is_believed() {
-        let done = run(shell("exit 0"));
+        let done = run(&shell("exit 0"));
         assert_eq!((done.code, done.trouble), (Some(0), None));
-        let failed = run(shell("echo first >&2; echo 'no such container' >&2; echo >&2; exit 3"));
+        let failed = run(&shell("echo first >&2; echo 'no such container' >&2; echo >&2; exit 3"));
         assert_eq!(failed.code, Some(3));
         let trouble = failed.trouble.expect("trouble");
         assert!(
             trouble.contains("exited with code 3 and said: no such container"),
             "{trouble}"
         );
-        let killed = run(shell("kill -9 $$")).trouble.expect("trouble");
+        let killed = run(&shell("kill -9 $$")).trouble.expect("trouble");
         assert!(killed.contains("was ended by a signal"), "{killed}");
     }
 
@@ -235,7 +235,7 @@ mod tests {
             program: "/no/such/program".into(),
             ..shell("")
         };
-        let trouble = run(command).trouble.expect("trouble");
+        let trouble = run(&command).trouble.expect("trouble");
         assert!(trouble.contains("could not be run"), "{trouble}");
     }
 

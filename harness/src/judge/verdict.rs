@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::moment;
 use super::rows;
 use super::steps::outcome;
-use crate::case::{Basis, Case, From, Step};
+use crate::case::{Basis, Case, From, Promise, Step};
 use crate::plan::Plan;
 use crate::record::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
@@ -57,7 +57,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .map(|check| checks::evaluate(check, plan, &facts))
         .collect();
     verdict.notes = notes(&verdict.checks, plan.contract.preset.is_reference());
-    verdict.notes.extend(refused_repeats(plan, &facts));
+    verdict.notes.extend(refused_repeats(case, plan, &facts));
     verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
     verdict.facts = facts.tree;
     let cut_short = cut_short(plan, record);
@@ -185,11 +185,15 @@ fn notes(checks: &[CheckResult], claims_policies: bool) -> Vec<String> {
 }
 
 /// A retry that was refused had no effect, and taught its client nothing: a pass that rests on it has to say so.
-fn refused_repeats(plan: &Plan, facts: &Facts) -> Vec<String> {
+fn refused_repeats(case: &Case, plan: &Plan, facts: &Facts) -> Vec<String> {
     let repeats = plan.steps.iter().filter_map(|step| {
         let Step::Write(write) = step else { return None };
         (write.from == From::Repeat && !write.changed).then_some(&write.name)
     });
+    // Where a case asks whether a retry was answered, it expects the first result, and a refusal is something else.
+    let promises = || case.checks.iter().filter(|check| check.promise == Promise::Answer);
+    let is_asked = |name: &&String| promises().any(|check| check.expect.contains_key(&format!("{name}.answered")));
+    let repeats = repeats.filter(is_asked);
     let refused = repeats.filter(|name| facts.tree.get(*name).is_some_and(|of| of["outcome"] == "refused"));
     refused
         .map(|name| {

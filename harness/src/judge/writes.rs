@@ -52,7 +52,7 @@ fn call_of<'a>(plan: &'a Plan, operation: &str) -> Option<&'a Call> {
 }
 
 /// The questions of a first round.
-fn asked_in<'a>(reply: Reply<'a>) -> Option<&'a Map<String, Value>> {
+fn asked_in(reply: Reply<'_>) -> Option<&Map<String, Value>> {
     let ReplyKind::InputRequired(result) = reply.kind() else {
         return None;
     };
@@ -98,7 +98,7 @@ impl Facts {
             *sent == send.name
         });
         let ran_out = awaited.and_then(StepSlice::ran_out);
-        self.exchange_of(plan, &whole, vec![request], ran_out, &Sent::of_send(send), history);
+        self.exchange_of(plan, &whole, &[request], ran_out, &Sent::of_send(send), history);
     }
 
     fn exchange<'a>(
@@ -113,14 +113,14 @@ impl Facts {
             return;
         };
         let sent = slice.requests(&call.tool);
-        self.exchange_of(plan, slice, sent, ran_out, sent_by, history);
+        self.exchange_of(plan, slice, &sent, ran_out, sent_by, history);
     }
 
     fn exchange_of<'a>(
         &mut self,
         plan: &'a Plan,
         slice: &StepSlice<'a>,
-        sent: Vec<Request<'a>>,
+        sent: &[Request<'a>],
         ran_out: Option<String>,
         sent_by: &Sent<'a>,
         history: &mut History<'a>,
@@ -141,10 +141,12 @@ impl Facts {
             .iter()
             .zip(&replies)
             .find_map(|(request, reply)| Some((request, asked_in(*reply)?)));
-        if let Some((request, questions)) = questions {
-            facts.insert("asked_for".into(), questions.keys().cloned().collect());
-            facts.insert("asked_undeclared".into(), undeclared(request.payload, questions).into());
-        }
+        let (keys, kinds) = questions.map_or_else(Default::default, |(request, questions)| {
+            let keys: Vec<String> = questions.keys().cloned().collect();
+            (keys, undeclared(request.payload, questions))
+        });
+        facts.insert("asked_for".into(), keys.into());
+        facts.insert("asked_undeclared".into(), kinds.into());
         if let Some(&last) = sent.last() {
             let answers: Vec<&Value> = slice.answers(last).iter().map(|answer| answer.payload).collect();
             let last_round = slice.last_round(last);

@@ -257,6 +257,7 @@ impl Target {
             Surface::Deadlines => ["authority_s", "retention_s", "state_s"]
                 .iter()
                 .all(|name| self.launch.mentions(name)),
+            Surface::BusyTimeout => self.launch.mentions("busy_ms"),
             Surface::Rotations => Rotation::ALL
                 .iter()
                 .all(|rotation| self.rotations.contains_key(rotation)),

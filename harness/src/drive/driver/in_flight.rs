@@ -9,7 +9,7 @@ use crate::case::SendStep;
 use crate::drive::DriveError;
 use crate::drive::answers::Answers;
 use crate::drive::clock;
-use crate::drive::session::Heard;
+use crate::drive::session::{Heard, Session};
 use crate::drive::store_lock::StoreLock;
 use crate::protocol::{self, Era};
 use crate::record::Body;
@@ -112,7 +112,7 @@ impl Driver<'_> {
         let bound = Duration::from_millis(self.run.plan.bounds.reply_ms);
         let processes: Vec<&String> = self.in_flight.values().map(|sent| &sent.process).collect();
         let sessions = &self.sessions;
-        let is_taken_in = |name: &&&String| sessions.get(**name).is_some_and(|session| session.has_taken_in());
+        let is_taken_in = |name: &&&String| sessions.get(**name).is_some_and(Session::has_taken_in);
         let drained = clock::wait_until(bound, || processes.iter().all(|name| is_taken_in(&name))).await;
         let mut answered = 0;
         for sent in self.in_flight.values() {
@@ -137,7 +137,7 @@ impl Driver<'_> {
 
     /// Whether the last round of a write carries answers: MRTR, which only the modern era has.
     pub(super) fn has_second_round(&self, process: &str) -> bool {
-        let era = self.sessions.get(process).map(|session| session.era());
+        let era = self.sessions.get(process).map(Session::era);
         era == Some(Era::Modern)
     }
 }
