@@ -24,6 +24,11 @@ pub struct Naming {
 }
 
 impl Naming {
+    /// The name of one launch: of this process on the stage of this case, in this run.
+    pub fn launch(&self, case: &str, process: &str) -> String {
+        self.name(&[case, process, "launch"])
+    }
+
     /// A name made of seed, nonce and the given words: 12 hexadecimal digits.
     fn name(&self, words: &[&str]) -> String {
         let text = format!("{}\n{}\n{}", self.seed, self.nonce, words.join("\n"));
@@ -116,6 +121,17 @@ impl Plan {
     pub fn missing(&self, case: &Case) -> Vec<Surface> {
         let needs = case.needs.iter().copied();
         needs.filter(|surface| !self.surfaces.contains(surface)).collect()
+    }
+
+    /// Whether it kills a server that serves.
+    pub fn kills(&self) -> bool {
+        let kills = |step: &Step| {
+            if let Step::Write(write) = step {
+                return write.fault.is_some();
+            }
+            matches!(step, Step::Kill { .. })
+        };
+        self.steps.iter().any(kills)
     }
 
     /// The marker that an operation's data carries.

@@ -19,7 +19,9 @@
 //! | `elicitation.rs` | asking for input inside a call |
 //! | `options.rs` | the flags |
 //! | `trouble.rs` | what `--misbehave` does; nothing of it belongs into a server |
+//! | `broker.rs` | a daemon that starts this server for others, as container engines do; nothing for a server either |
 
+mod broker;
 mod elicitation;
 mod files;
 mod options;
@@ -39,12 +41,15 @@ use files::Kept;
 use options::Options;
 use protocol::{Call, Request};
 use store::{Order, Outcome};
-use trouble::{Kind, Trouble};
+use trouble::{Behind, Kind, Trouble};
 
 fn main() -> ExitCode {
-    let options = Options::parse();
-    let trouble = Trouble::of(&options);
-    match trouble.at_start(&options).and_then(|()| serve(&options, &trouble)) {
+    let done = broker::play().unwrap_or_else(|| {
+        let options = Options::parse();
+        let trouble = Trouble::of(&options);
+        trouble.at_start(&options).and_then(|()| serve(&options, &trouble))
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard output belongs to the protocol; what people should read goes to standard error.
@@ -61,6 +66,7 @@ fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
         trouble,
         store: Kept::open(&trouble.database(options), options)?,
         postponed: None,
+        behind: None,
         initialized: false,
         client: Client::new(),
     };
@@ -95,6 +101,8 @@ struct Server<'a> {
     store: Kept,
     /// An order that was promised and not yet written: only a server that misbehaves has one.
     postponed: Option<Order>,
+    /// The thread that commits behind the replies: only a server that misbehaves has one.
+    behind: Option<Behind>,
     /// Whether the handshake of the legacy era has been done.
     initialized: bool,
     client: Client,
@@ -153,8 +161,8 @@ impl Server<'_> {
                 return Ok(Some(protocol::tool_error(request, "NOBODY_TO_ASK", message)));
             }
         };
-        if self.trouble.has(Kind::AsynchronousWrite) {
-            self.postponed = Some(order);
+        if self.trouble.has(Kind::AsynchronousWrite) || self.trouble.has(Kind::CommitBehind) {
+            self.promise(order)?;
             return Ok(Some(protocol::tool_result(
                 request,
                 &serde_json::json!({"order_id": 1}),
@@ -191,6 +199,21 @@ impl Server<'_> {
             };
         }
         Ok(Filled::In(order))
+    }
+
+    /// What a server does that misbehaves: it answers, and writes later.
+    fn promise(&mut self, order: Order) -> Result<(), Box<dyn Error>> {
+        if self.trouble.has(Kind::AsynchronousWrite) {
+            self.postponed = Some(order);
+            return Ok(());
+        }
+        let behind = match self.behind.take() {
+            Some(behind) => behind,
+            None => Behind::start(&self.trouble.database(self.options), self.options)?,
+        };
+        behind.commit(order);
+        self.behind = Some(behind);
+        Ok(())
     }
 
     fn commit_postponed(&mut self) -> Result<(), Box<dyn Error>> {

@@ -22,6 +22,18 @@ pub(crate) struct Options {
     /// How SQLite commits
     #[arg(long, value_enum, default_value = "wal")]
     pub(crate) journal: Journal,
+    /// Whether others may read while this server lives
+    #[arg(long, value_enum, default_value = "normal")]
+    pub(crate) locking: Locking,
+    /// How long a commit of somebody else is waited for, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 5_000)]
+    pub(crate) busy_timeout: u64,
+    /// Keep a table of all attempts to write, replays and refusals too
+    #[arg(long)]
+    pub(crate) audit: bool,
+    /// So many transactions of their own before each order: steps of a long write
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub(crate) commits_before: u32,
     /// By what a repeated order is known
     #[arg(long, value_enum, default_value = "key")]
     pub(crate) dedupe: Dedupe,
@@ -96,6 +108,24 @@ impl Journal {
             Self::Truncate => "TRUNCATE",
             Self::Persist => "PERSIST",
             Self::Memory => "MEMORY",
+        }
+    }
+}
+
+/// Whether others may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Locking {
+    /// The lock is given back after each transaction
+    Normal,
+    /// The lock is kept: nobody else can read or write
+    Exclusive,
+}
+
+impl Locking {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "NORMAL",
+            Self::Exclusive => "EXCLUSIVE",
         }
     }
 }

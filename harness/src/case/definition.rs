@@ -87,7 +87,8 @@ pub struct Bounds {
     pub start_ms: u64,
     /// From sending the last round to its effect showing in the store.
     pub effect_visible_ms: u64,
-    /// From the visible effect to the whole reply lying in our pipe.
+    /// From the visible effect to the whole reply lying in our pipe. Also how long a store has to stay unreadable, before the
+    /// request and after the reply, for the whole reply to mark the moment instead.
     pub withheld_reply_ms: u64,
     /// From a request to its reply.
     pub reply_ms: u64,

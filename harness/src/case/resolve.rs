@@ -125,7 +125,9 @@ fn resolve_check(written: CheckWritten, script: &Script, allowed: &BTreeSet<Surf
         return Err(format!("only = \"{}\" must be named in `uses`", surface.name()));
     }
     let pairs = written.same.iter().flat_map(|(left, right)| [left, right]);
-    let paths: Vec<&String> = (written.expect.keys().chain(written.among.keys())).chain(pairs).collect();
+    let paths: Vec<&String> = (written.expect.keys().chain(written.among.keys()))
+        .chain(pairs)
+        .collect();
     if paths.is_empty() {
         return Err("it expects nothing: give it `expect`, `among` or `same`".to_owned());
     }

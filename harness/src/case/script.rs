@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::definition::{Mode, OperationUse};
 use super::resolve::require_word;
-use super::step::{
-    Fault, From, Inputs, Round, Rounds, SendStep, Settings, StartStep, State, Step, When, WriteStep,
-};
+use super::step::{Fault, From, Inputs, Round, Rounds, SendStep, Settings, StartStep, State, Step, When, WriteStep};
 use super::surface::Surface;
 use super::written::{Capabilities, StepWritten};
 
@@ -45,8 +43,12 @@ impl Script {
             "observe" => self.observe(&object, written)?,
             "write" => Step::Write(self.write(&object, written)?),
             "send" => self.send(&object, written)?,
-            "await" => Step::Await { sent: self.sent(&object)? },
-            "cancel" => Step::Cancel { sent: self.sent(&object)? },
+            "await" => Step::Await {
+                sent: self.sent(&object)?,
+            },
+            "cancel" => Step::Cancel {
+                sent: self.sent(&object)?,
+            },
             "status" => self.status(&object, written)?,
             "advance_s" => Step::Advance {
                 seconds: written.advance_s.unwrap_or_default(),
@@ -159,7 +161,9 @@ impl Script {
     fn use_operation(&mut self, operation: &str, written: &StepWritten, first: bool) -> Result<(), String> {
         let marked_as = written.marker.as_deref().unwrap_or(operation).to_owned();
         if marked_as != operation && !self.operations.contains_key(&marked_as) {
-            return Err(format!("marker = \"{marked_as}\": no earlier step writes that operation"));
+            return Err(format!(
+                "marker = \"{marked_as}\": no earlier step writes that operation"
+            ));
         }
         if !first && (written.marker.is_some() || written.mode.is_some()) {
             return Err(format!("marker and mode belong to the first write of `{operation}`"));
@@ -188,7 +192,9 @@ impl Script {
             (From::Start | From::Repeat | From::Continuation, _) => {}
         }
         match of {
-            Some(of) if !self.writes.contains(&of) => Err(format!("of = \"{of}\": no earlier step writes by that name")),
+            Some(of) if !self.writes.contains(&of) => {
+                Err(format!("of = \"{of}\": no earlier step writes by that name"))
+            }
             of => Ok(of),
         }
     }
@@ -227,7 +233,9 @@ impl Script {
 
     fn hold(&mut self, what: &str, written: &StepWritten) -> Result<Step, String> {
         if what != STORE || self.is_held {
-            return Err(format!("hold = \"{what}\": only the \"{STORE}\" can be held, and only once at a time"));
+            return Err(format!(
+                "hold = \"{what}\": only the \"{STORE}\" can be held, and only once at a time"
+            ));
         }
         self.is_held = true;
         Ok(Step::Hold { only: written.only })
@@ -266,10 +274,15 @@ impl Script {
     fn on(&self, written: &StepWritten) -> Result<String, String> {
         match (&written.on, self.alive.as_slice()) {
             (_, []) => Err("no server lives at this point: put a `start = \"server\"` step before it".to_owned()),
-            (Some(on), alive) if !alive.contains(on) => Err(format!("on = \"{on}\": no such process lives at this point")),
+            (Some(on), alive) if !alive.contains(on) => {
+                Err(format!("on = \"{on}\": no such process lives at this point"))
+            }
             (Some(on), _) => Ok(on.clone()),
             (None, [only]) => Ok(only.clone()),
-            (None, several) => Err(format!("several processes live ({}): say which with `on`", several.join(", "))),
+            (None, several) => Err(format!(
+                "several processes live ({}): say which with `on`",
+                several.join(", ")
+            )),
         }
     }
 
@@ -277,7 +290,9 @@ impl Script {
         if self.operations.contains_key(operation) {
             return Ok(());
         }
-        Err(format!("{verb} = \"{operation}\": no earlier step writes that operation"))
+        Err(format!(
+            "{verb} = \"{operation}\": no earlier step writes that operation"
+        ))
     }
 
     fn new_name(&mut self, name: &str) -> Result<String, String> {
@@ -344,7 +359,11 @@ fn started_with(start: &StartStep) -> Vec<Surface> {
         (start.rotate.is_some(), Surface::Rotations),
         (Settings::moves_a_deadline(&start.settings), Surface::Deadlines),
     ];
-    asked.into_iter().filter(|(is, _)| *is).map(|(_, surface)| surface).collect()
+    asked
+        .into_iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, surface)| surface)
+        .collect()
 }
 
 /// A key beside a verb that has no use for it is a misunderstanding, and is refused.
@@ -353,7 +372,18 @@ fn refuse_strangers(verb: &str, written: &StepWritten) -> Result<(), String> {
         "start" => &["as", "principal", "failpoint", "rotate", "settings"],
         "observe" => &["when", "doubled"],
         "write" => &[
-            "as", "on", "from", "of", "rounds", "changed", "marker", "mode", "state", "inputs", "capabilities", "fault",
+            "as",
+            "on",
+            "from",
+            "of",
+            "rounds",
+            "changed",
+            "marker",
+            "mode",
+            "state",
+            "inputs",
+            "capabilities",
+            "fault",
         ],
         "send" => &["as", "on"],
         "status" => &["as", "on", "only"],

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{ExitStatus, Format};
-use crate::case::{Basis, Case, Catalogue, Check, From, Step, When};
+use crate::case::{Basis, Case, Catalogue, Check, Step};
 use crate::report::{Printer, Style, WIDTH, plain, span, wrap};
 
 /// How far the items of a numbered list stand in.

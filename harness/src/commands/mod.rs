@@ -100,6 +100,10 @@ enum Command {
 
 /// Reads `arguments` (the program's name first), runs, and gives the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // This program is also the child that holds a store's lock.
+    if let Some(code) = crate::drive::play_lock_holder() {
+        return code;
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {

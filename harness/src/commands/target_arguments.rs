@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_effects, set_write};
+use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_effects, set_kill, set_write};
 
 /// A file of variables is never larger than this, in bytes.
 const ENV_FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -39,6 +39,10 @@ pub(super) struct TargetArguments {
     /// Working directory of the server
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// Command that kills the server, as one shell-like word, where what is launched does not own it (`docker run`, `ssh`);
+    /// `{launch}`, here and in the server's command, is a text that no other launch has
+    #[arg(long, value_name = "CMD")]
+    kill: Option<String>,
     /// Pass on your whole environment, not only the usual list
     #[arg(long)]
     inherit_env: bool,
@@ -48,7 +52,7 @@ impl TargetArguments {
     /// The target that the flags and the words after `--` mean, looking for `./target.toml` in `folder`.
     pub(super) fn resolve(&self, command: &[String], folder: &Path) -> Result<Target, String> {
         let command = match &self.stdio {
-            Some(line) => split_words(line)?,
+            Some(line) => split_words("--stdio", line)?,
             None => command.to_vec(),
         };
         let words = TargetWords {
@@ -73,6 +77,9 @@ impl TargetArguments {
             if let Some(sql) = &self.effects {
                 set_effects(target, sql).map_err(|message| format!("--effects: {message}"))?;
             }
+        }
+        if let Some(line) = &self.kill {
+            set_kill(target, split_words("--kill", line)?).map_err(|message| format!("--kill: {message}"))?;
         }
         let launch = &mut target.launch;
         launch.inherit_env |= self.inherit_env;
@@ -133,6 +140,9 @@ impl TargetArguments {
         if let Some(cwd) = &self.cwd {
             flag("--cwd", &cwd.display().to_string());
         }
+        if let Some(line) = &self.kill {
+            flag("--kill", line);
+        }
         if self.inherit_env {
             words.push("--inherit-env".to_owned());
         }
@@ -171,7 +181,7 @@ fn unquoted(value: &str) -> &str {
 }
 
 /// Splits a command line at spaces; single and double quotes keep a word together. No shell is involved.
-fn split_words(line: &str) -> Result<Vec<String>, String> {
+fn split_words(flag: &str, line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
@@ -188,11 +198,11 @@ fn split_words(line: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err(format!("--stdio {line:?}: a quote is not closed"));
+        return Err(format!("{flag} {line:?}: a quote is not closed"));
     }
     words.extend(word);
     if words.is_empty() {
-        return Err("--stdio is empty: name the command that serves".to_owned());
+        return Err(format!("{flag} is empty: name the command"));
     }
     Ok(words)
 }
@@ -213,14 +223,14 @@ mod tests {
 
     #[test]
     fn a_command_line_is_split_without_a_shell() {
-        let words = |line| split_words(line).expect("words");
+        let words = |line| split_words("--stdio", line).expect("words");
         assert_eq!(
             words("npx -y 'my server' --x=\"a b\""),
             ["npx", "-y", "my server", "--x=a b"]
         );
         assert_eq!(words("a '' b"), ["a", "", "b"]);
-        assert!(split_words("a 'b").is_err());
-        assert!(split_words("  ").is_err());
+        assert!(split_words("--stdio", "a 'b").is_err());
+        assert!(split_words("--kill", "  ").is_err());
     }
 
     #[test]

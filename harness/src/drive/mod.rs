@@ -12,6 +12,9 @@
 //! - [`holder`]: whether somebody outside the server's tree has the store open.
 //! - [`observer`]: read-back at a named moment.
 //! - [`answers`]: what a server asks while a write is in flight, and what it is answered.
+//! - [`living`]: the same while the server lives, also where nobody can read beside it.
+//! - [`outside`]: the kill of a server that is no process of ours.
+//! - [`watch`]: polls the living store for one effect.
 //! - [`driver`]: the steps of a plan, in order.
 //! - [`calibrate`]: where the effect shows, where nobody said it.
 //! - [`probe`]: whether the target starts, and which era it speaks.
@@ -26,19 +29,25 @@ mod environment;
 pub mod framing;
 pub mod guard;
 mod holder;
+mod living;
 mod observer;
+mod outside;
 mod probe;
 pub mod process;
 mod scribe;
 mod session;
 mod stage;
+mod store_lock;
 pub mod transport;
+mod watch;
 
 pub use calibrate::{Calibrated, Written, calibrate};
 pub use driver::{CaseRun, run_case};
+pub use outside::SideCommand;
 pub use probe::{Found, probe};
 pub use scribe::Scribe;
 pub use stage::{RunSetting, Stage, StageError};
+pub use store_lock::play as play_lock_holder;
 
 use crate::readback::{FreezeError, ReadError};
 use crate::record::{EvidenceError, RecordError};
@@ -73,7 +82,8 @@ pub enum DriveError {
     /// Somebody who is no process of the server has the store open.
     #[error(
         "the store is still open in process {pid} ({name}), which the launch command did not start: a kill does not reach it, so \
-         nothing can be said of a crash"
+         nothing can be said of a crash; launch the process that owns the store, or add `[launch] kill` (`--kill`): a command that \
+         kills it"
     )]
     StoreIsOpen {
         /// The process.

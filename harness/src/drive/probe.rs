@@ -10,6 +10,7 @@ use super::process::{Exit, LaunchError};
 use super::scribe::Scribe;
 use super::session::{Answer, Session};
 use super::stage::RunSetting;
+use crate::case::StartStep;
 use crate::protocol::{self, Era, Probed, REVISION_MODERN, ServerIdentity};
 use crate::record::{CaseFolder, ServerSeen};
 
@@ -107,8 +108,16 @@ impl Probing<'_> {
 
     fn launch(&self, scribe: &mut Scribe, process: &str, era: Era) -> Result<Session, DriveError> {
         let stage = self.setting.stage(&format!("probe-{process}"))?;
+        let stage = self.setting.for_launch(
+            &stage,
+            &StartStep {
+                process: process.to_owned(),
+                ..StartStep::default()
+            },
+        );
         let spec = self.setting.launch_spec(&stage, self.folder.stderr_file(process))?;
-        Ok(Session::launch(scribe, process, &spec, era)?.offering(self.setting.offer()))
+        let kill = self.setting.kill_command(&stage)?;
+        Ok(Session::launch(scribe, process, &spec, kill, era)?.offering(self.setting.offer()))
     }
 
     async fn initialize(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {

@@ -6,12 +6,16 @@ use serde_json::Value;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
-use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched};
+use super::outside::{Outside, SideCommand};
+use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
 use crate::fault::Delivery;
 use crate::protocol::{self, Era, Offer, Reply};
 use crate::record::{AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Message};
+
+/// Most frames that are kept for somebody who may ask for them later.
+const UNCLAIMED_MAX: usize = 64;
 
 /// From the end of a tree to the end of its standard output and error.
 const DRAIN_MS: u64 = 2_000;
@@ -24,10 +28,14 @@ pub(super) struct Session {
     era: Era,
     offer: Offer,
     launched: Launched,
+    /// The server, where what was launched does not own it.
+    outside: Option<Outside>,
     stream_ended: bool,
     /// The id of a probe whose answer did not come in time, and that answer if it came later.
     probe_id: Option<Value>,
     late_probe: Option<Value>,
+    /// Frames that came while something else was waited for.
+    unclaimed: Vec<Value>,
 }
 
 /// What became of a request.
@@ -52,8 +60,15 @@ pub(super) enum Heard {
 
 impl Session {
     /// Launches a server; the handshake is another step.
-    pub(super) fn launch(scribe: &mut Scribe, process: &str, spec: &LaunchSpec, era: Era) -> Result<Self, DriveError> {
+    pub(super) fn launch(
+        scribe: &mut Scribe,
+        process: &str,
+        spec: &LaunchSpec,
+        kill: Option<SideCommand>,
+        era: Era,
+    ) -> Result<Self, DriveError> {
         let launched = Launch::Plain.start(spec, StdioLimits::default(), scribe.clock().stamp_fn())?;
+        let outside = kill.map(Outside::new);
         let mut command = vec![spec.program.to_string_lossy().into_owned()];
         command.extend(spec.args.iter().map(|argument| argument.to_string_lossy().into_owned()));
         let body = Body::ProcessStarted {
@@ -72,9 +87,11 @@ impl Session {
             era,
             offer: Offer::Nothing,
             launched,
+            outside,
             stream_ended: false,
             probe_id: None,
             late_probe: None,
+            unclaimed: Vec::new(),
         })
     }
 
@@ -157,6 +174,10 @@ impl Session {
         bound_ms: u64,
         deadline: Deadline,
     ) -> Result<Heard, DriveError> {
+        let claimed = |frame: &Value| Reply::to(frame, &request["id"]).is_some();
+        if let Some(at) = self.unclaimed.iter().position(claimed) {
+            return Ok(Heard::Ended(Answer::Reply(self.unclaimed.swap_remove(at))));
+        }
         loop {
             let frame = match self.receive(scribe, deadline.remaining(), Delivery::Deliver).await? {
                 Received::Frame(frame) => frame,
@@ -177,7 +198,32 @@ impl Session {
                 self.late_probe = Some(frame);
             } else if self.era == Era::Legacy && protocol::is_request(&frame) {
                 return Ok(Heard::Request(frame));
+            } else {
+                self.put_aside(frame);
             }
+        }
+    }
+
+    /// Whether the server has taken in everything that was sent to it.
+    pub(super) fn has_taken_in(&self) -> bool {
+        self.launched.transport.is_drained()
+    }
+
+    /// Whether a request has been answered by now, without waiting.
+    pub(super) async fn has_answered(&mut self, scribe: &mut Scribe, request: &Value) -> Result<bool, DriveError> {
+        while let Received::Frame(frame) = self.receive(scribe, Duration::ZERO, Delivery::Deliver).await? {
+            self.put_aside(frame);
+        }
+        Ok(self
+            .unclaimed
+            .iter()
+            .any(|frame| Reply::to(frame, &request["id"]).is_some()))
+    }
+
+    /// Keeps a frame that nobody waits for yet: the reply to a request that was sent before.
+    fn put_aside(&mut self, frame: Value) {
+        if self.unclaimed.len() < UNCLAIMED_MAX {
+            self.unclaimed.push(frame);
         }
     }
 
@@ -260,13 +306,46 @@ impl Session {
         Ok(Received::Nothing)
     }
 
-    /// SIGKILL for the whole tree, then what still lay in the pipes. Returns the survivors.
-    pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<usize, DriveError> {
+    /// Stops every process of the tree for a while; returns them, where all of them stand still and the server is among
+    /// them.
+    pub(super) async fn pause(&mut self, scribe: &mut Scribe) -> Result<Option<Vec<Pid>>, DriveError> {
+        if self.outside.is_some() {
+            return Ok(None);
+        }
+        let paused = self.launched.process.pause().await;
+        self.signalled(scribe, "SIGSTOP", paused.signalled.len())?;
+        Ok((paused.running == 0).then_some(paused.signalled))
+    }
+
+    /// Lets it go on.
+    pub(super) fn resume(&mut self, scribe: &mut Scribe) -> Result<(), DriveError> {
+        let resumed = if self.outside.is_some() {
+            0
+        } else {
+            self.launched.process.resume()
+        };
+        self.signalled(scribe, "SIGCONT", resumed)
+    }
+
+    /// SIGKILL for the whole tree, then what still lay in the pipes. A server elsewhere is killed before.
+    pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<Stopped, DriveError> {
+        let trouble = self.kill_outside(scribe).await?;
         let killed = self.launched.process.kill_tree().await;
-        self.signalled(scribe, killed.signalled.len())?;
+        self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, delivery).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
-        Ok(killed.survivors)
+        Ok(Stopped {
+            exit: killed.exit,
+            survivors: killed.survivors,
+            trouble,
+        })
+    }
+
+    async fn kill_outside(&mut self, scribe: &mut Scribe) -> Result<Option<String>, DriveError> {
+        match &mut self.outside {
+            Some(outside) => outside.kill(scribe, &self.process).await,
+            None => Ok(None),
+        }
     }
 
     /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
@@ -292,21 +371,29 @@ impl Session {
             let bound_ms = quiet_ms;
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }
+        let trouble = if wait == ExitWait::StillRunning {
+            self.kill_outside(scribe).await?
+        } else {
+            // A launcher ends when its server did.
+            self.outside.iter_mut().for_each(Outside::has_ended);
+            None
+        };
         let killed = self.launched.process.kill_tree().await;
-        self.signalled(scribe, killed.signalled.len())?;
+        self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, Delivery::Deliver).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(Stopped {
             exit: killed.exit,
             survivors: killed.survivors,
+            trouble,
         })
     }
 
-    fn signalled(&self, scribe: &mut Scribe, processes: usize) -> Result<(), DriveError> {
+    fn signalled(&self, scribe: &mut Scribe, signal: &str, processes: usize) -> Result<(), DriveError> {
         if processes == 0 {
             return Ok(());
         }
-        let signal = "SIGKILL".to_owned();
+        let signal = signal.to_owned();
         Ok(scribe.write(Some(&self.process), Body::Signalled { signal, processes })?)
     }
 
@@ -337,13 +424,15 @@ impl Session {
     }
 }
 
-/// How a stopped server ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a stopped or killed server ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stopped {
     /// How its root process ended.
     pub(super) exit: Exit,
     /// Processes of its tree that could not be ended.
     pub(super) survivors: usize,
+    /// Why a server elsewhere is not believed to be dead.
+    pub(super) trouble: Option<String>,
 }
 
 /// What came in.

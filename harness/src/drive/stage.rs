@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::environment;
+use super::outside::SideCommand;
 use super::process::LaunchSpec;
+use crate::case::{Rotation, StartStep};
 use crate::plan::{Naming, common_values};
 use crate::protocol::Offer;
 use crate::readback::TREE_DEPTH_MAX;
@@ -14,6 +16,9 @@ use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
 
 /// Where the injected clock starts, in Unix seconds.
 pub(super) const CLOCK_START_UNIX: i64 = 1_790_035_200;
+
+/// How long a lock of the server is waited for when its rows are aged.
+const AGE_BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Most bytes of a server's standard error that are kept.
 pub(super) const STDERR_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -74,18 +79,26 @@ pub struct RunSetting {
     pub scratch: PathBuf,
     /// Values of the secrets, the same in every process of the run.
     secrets: BTreeMap<String, String>,
+    /// Values of the secrets of each rotation.
+    rotated: BTreeMap<Rotation, BTreeMap<String, String>>,
     /// The planted defect.
     defect: Option<String>,
 }
 
 /// The stage of one case.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stage {
+    /// The name of its folder.
+    name: String,
     /// `{data}`.
     pub data: PathBuf,
     home: PathBuf,
     clock: PathBuf,
+    /// What the clock says, in Unix seconds.
+    now: i64,
     values: Values,
+    /// Variables of one launch beside those of the profile.
+    env: BTreeMap<String, String>,
 }
 
 impl RunSetting {
@@ -104,18 +117,10 @@ impl RunSetting {
         scratch: PathBuf,
         defect: Option<String>,
     ) -> Result<Self, StageError> {
-        let mut secrets = BTreeMap::new();
-        for (name, source) in &target.launch.secrets {
-            let value = match source {
-                SecretSource::Random(bytes) => random_hex(*bytes),
-                SecretSource::Value(value) => value.clone(),
-                SecretSource::Env(variable) => std::env::var(variable).map_err(|_| StageError::Secret {
-                    name: name.clone(),
-                    variable: variable.clone(),
-                })?,
-            };
-            secrets.insert(name.clone(), value);
-        }
+        let secrets = revealed(&target.launch.secrets)?;
+        let rotated = (target.rotations.iter())
+            .map(|(rotation, rotated)| Ok((*rotation, revealed(&rotated.secrets)?)))
+            .collect::<Result<_, StageError>>()?;
         if let Some(store) = &target.store
             && !is_inside_data(&store.path)
         {
@@ -129,6 +134,7 @@ impl RunSetting {
             harness,
             scratch,
             secrets,
+            rotated,
             defect,
         })
     }
@@ -153,19 +159,94 @@ impl RunSetting {
             .with("data", data.display().to_string())
             .with("clock", clock.display().to_string())
             .with("harness", self.harness.display().to_string());
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Stage {
+            name,
             data,
             home,
             clock,
+            now: CLOCK_START_UNIX,
             values,
+            env: BTreeMap::new(),
         }
+    }
+
+    /// The same stage for the launch of one process: `{launch}` is a text that no other launch of any run has.
+    pub fn for_launch(&self, stage: &Stage, start: &StartStep) -> Stage {
+        let launch = self.naming.launch(&stage.name, &start.process);
+        let mut values = stage.values.clone().with("launch", launch);
+        for (name, length) in start.settings.values() {
+            values = values.with(name, length.to_string());
+        }
+        if let Some(principal) = &start.principal {
+            values = values.with("principal", principal);
+        }
+        let mut env = BTreeMap::new();
+        if let (Some(variable), Some(failpoint)) = (&self.target.failpoints_env, &start.failpoint) {
+            env.insert(variable.clone(), failpoint.clone());
+        }
+        if let Some(rotated) = start.rotate.and_then(|rotation| self.target.rotations.get(&rotation)) {
+            env.extend(rotated.env.clone());
+        }
+        if let Some(secrets) = start.rotate.and_then(|rotation| self.rotated.get(&rotation)) {
+            env.extend(secrets.clone());
+        }
+        Stage {
+            values,
+            env,
+            ..stage.clone()
+        }
+    }
+
+    /// Moves the clock of a stage, and ages the rows of these operations, as the profile says; the inner error says why that
+    /// was not possible.
+    pub fn advance(
+        &self,
+        stage: &mut Stage,
+        seconds: u64,
+        operations: &[&str],
+    ) -> Result<Result<(), String>, StageError> {
+        stage.now += i64::try_from(seconds).unwrap_or(i64::MAX);
+        fs::write(&stage.clock, format!("{}\n", stage.now)).map_err(failed(&stage.clock))?;
+        let Some(age) = &self.target.clock.age else {
+            return Ok(Ok(()));
+        };
+        let Some(store) = self.sqlite_path(stage)? else {
+            return Ok(Err("the store is no SQLite file, so its rows cannot be aged".to_owned()));
+        };
+        Ok(age_rows(&store, age, seconds, operations).map_err(|error| format!("[clock] age: {error}")))
+    }
+
+    /// The SQLite file that holds the effects, where there is one.
+    pub fn sqlite_path(&self, stage: &Stage) -> Result<Option<PathBuf>, StageError> {
+        let Some(inside) = self.target.sqlite_path() else {
+            return Ok(None);
+        };
+        let store = self.store_path(stage)?;
+        Ok(store.map(|store| if inside.is_empty() { store } else { store.join(inside) }))
+    }
+
+    /// The command by which the operator settles an operation.
+    pub fn reconcile_command(&self, stage: &Stage, operation: &str) -> Result<Option<SideCommand>, StageError> {
+        let Some(words) = &self.target.reconcile else {
+            return Ok(None);
+        };
+        let launch = self.for_launch(stage, &StartStep::default());
+        let named = Stage {
+            values: launch.values.clone().with("operation", operation),
+            ..launch
+        };
+        self.side_command("reconcile.command", words, &named).map(Some)
     }
 
     /// Fills every template of the launch, and runs a seed that is a script once, on a store in memory, so that what is wrong
     /// with them is found before anything is started.
     pub fn check(&self) -> Result<(), StageError> {
         let stage = self.stage_at(&self.scratch.join("check"));
-        self.launch_spec(&stage, PathBuf::new())?;
+        let launch = self.for_launch(&stage, &StartStep::default());
+        self.reconcile_command(&stage, "check")?;
+        self.launch_spec(&launch, PathBuf::new())?;
+        self.kill_command(&launch)?;
         self.store_path(&stage)?;
         self.artifacts(&stage)?;
         let seed = self.target.store.as_ref().and_then(|store| store.seed.as_ref());
@@ -180,7 +261,7 @@ impl RunSetting {
         })
     }
 
-    /// How the server of this stage is launched.
+    /// How the server of this stage is launched; the stage is one for a launch.
     pub fn launch_spec(&self, stage: &Stage, stderr_file: PathBuf) -> Result<LaunchSpec, StageError> {
         let launch = &self.target.launch;
         let command = stage.fill_all("launch.command", &launch.command)?;
@@ -204,6 +285,12 @@ impl RunSetting {
         if let (Some(variable), Some(defect)) = (&self.target.defects_env, &self.defect) {
             env.insert(variable.into(), defect.into());
         }
+        for (name, template) in &stage.env {
+            env.insert(
+                name.into(),
+                stage.fill(&format!("rotations.env.{name}"), template)?.into(),
+            );
+        }
         let cwd = match &launch.cwd {
             Some(cwd) => PathBuf::from(stage.fill("launch.cwd", cwd)?),
             None => stage.data.clone(),
@@ -215,6 +302,28 @@ impl RunSetting {
             cwd,
             stderr_file,
             stderr_bytes_max: STDERR_BYTES_MAX,
+        })
+    }
+
+    /// How the server of this stage is killed, where what is launched does not own it.
+    pub fn kill_command(&self, stage: &Stage) -> Result<Option<SideCommand>, StageError> {
+        let Some(words) = &self.target.launch.kill else {
+            return Ok(None);
+        };
+        self.side_command("launch.kill", words, stage).map(Some)
+    }
+
+    fn side_command(&self, place: &str, words: &[String], stage: &Stage) -> Result<SideCommand, StageError> {
+        let words = stage.fill_all(place, words)?;
+        let (program, arguments) = words
+            .split_first()
+            .expect("a command has a program: resolving checks it");
+        let LaunchSpec { env, cwd, .. } = self.launch_spec(stage, PathBuf::new())?;
+        Ok(SideCommand {
+            program: program.into(),
+            args: arguments.iter().map(OsString::from).collect(),
+            env,
+            cwd,
         })
     }
 
@@ -256,6 +365,43 @@ impl RunSetting {
             reason,
         })
     }
+}
+
+/// The values of secrets, made or taken from where the profile says.
+fn revealed(sources: &BTreeMap<String, SecretSource>) -> Result<BTreeMap<String, String>, StageError> {
+    let reveal = |(name, source): (&String, &SecretSource)| {
+        let value = match source {
+            SecretSource::Random(bytes) => random_hex(*bytes),
+            SecretSource::Value(value) => value.clone(),
+            SecretSource::Env(variable) => std::env::var(variable).map_err(|_| StageError::Secret {
+                name: name.clone(),
+                variable: variable.clone(),
+            })?,
+        };
+        Ok((name.clone(), value))
+    };
+    sources.iter().map(reveal).collect()
+}
+
+/// Runs the profile's ageing statement for each operation.
+fn age_rows(store: &Path, statement: &str, seconds: u64, operations: &[&str]) -> rusqlite::Result<()> {
+    let mut connection = rusqlite::Connection::open_with_flags(store, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(AGE_BUSY)?;
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    for operation in operations {
+        let mut prepared = transaction.prepare(statement)?;
+        let named = [
+            ("$seconds", seconds.to_string()),
+            ("$operation", (*operation).to_owned()),
+        ];
+        for (name, value) in named {
+            if let Some(index) = prepared.parameter_index(name)? {
+                prepared.raw_bind_parameter(index, value)?;
+            }
+        }
+        prepared.raw_execute()?;
+    }
+    transaction.commit()
 }
 
 fn run_script(script: &Path, store: &Path) -> Result<(), String> {

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::disclosure::disclosed;
+use super::history::History;
 use super::same::same_value;
-use super::steps::{Request, StepSlice, requests, steps};
-use crate::case::{Doubled, From, Step, WriteStep};
+use super::steps::{StepSlice, requests, steps};
+use crate::case::{Doubled, Step};
 use crate::plan::{Operation, Plan};
 use crate::protocol::{Reply, ReplyKind, without_replayed};
 use crate::record::{Body, Observation, Reading, ReadingOutcome, Record};
@@ -34,7 +35,7 @@ pub(super) enum Lookup<'a> {
     Found(&'a Value),
     /// It could not be observed.
     Unobserved(&'a str),
-    /// It belongs to a withheld reply that never came, or to a copy whose rows could not be doubled.
+    /// It belongs to a withheld reply that never came, to rows that nobody saw, or to a copy whose rows could not be doubled.
     NeverMade,
     /// Nothing of the kind is in the record.
     Absent,
@@ -48,8 +49,13 @@ impl Facts {
         let mut history = History::default();
         for slice in &slices {
             match slice.step {
-                Step::Start { process } => facts.process(process, plan, record),
-                Step::Stop { .. } | Step::Kill { .. } => {}
+                Step::Start(start) => facts.process(&start.process, plan, record),
+                Step::Stop { .. }
+                | Step::Kill { .. }
+                | Step::Await { .. }
+                | Step::Cancel { .. }
+                | Step::Advance { .. }
+                | Step::Hold { .. } => {}
                 Step::Observe { label, doubled, .. } => {
                     if let Some(observation) = record.observations.get(label) {
                         facts.observation(plan, observation, *doubled, &history);
@@ -57,7 +63,10 @@ impl Facts {
                     }
                 }
                 Step::Write(write) => facts.write(plan, slice, write, &mut history),
-                Step::Status { operation, name, .. } => facts.status(plan, slice, operation, name),
+                Step::Send(send) => facts.send(plan, slice, &slices, record, send, &mut history),
+                Step::Status { operation, name, .. } => facts.status(plan, slice, operation, name, &history),
+                Step::Release { name, .. } => facts.release(slice, name),
+                Step::Reconcile { name, .. } => facts.reconcile(slice, name),
             }
         }
         facts
@@ -153,6 +162,20 @@ impl Facts {
                 }
             }
             insert(&mut facts, "rows", name, rows.into());
+            if let Some(effects) = effects {
+                let is_honest = effects > 0 || !history.is_acknowledged(name);
+                insert(&mut facts, "honest", name, is_honest.into());
+            }
+            for (kind, reading) in &seen.more {
+                self.count(&mut facts, label, kind, name, reading.count(), reading.problem());
+                let entries = facts.entry("entries").or_insert_with(|| json!({}));
+                let of_kind = entries
+                    .as_object_mut()
+                    .map(|entries| entries.entry(kind).or_insert_with(|| json!({})));
+                if let Some(of_kind) = of_kind {
+                    of_kind[name] = first_column(reading);
+                }
+            }
         }
         if let Some(problem) = observation.read.problem() {
             facts.insert("problem".into(), problem.into());
@@ -178,85 +201,31 @@ impl Facts {
         }
     }
 
-    fn not_observed(&mut self, path: String, reason: &str) {
+    pub(super) fn not_observed(&mut self, path: String, reason: &str) {
         self.unobserved.insert(path, reason.to_owned());
     }
 
-    fn write<'a>(&mut self, plan: &'a Plan, slice: &StepSlice<'a>, write: &'a WriteStep, history: &mut History<'a>) {
-        let Some(call) = plan
-            .operations
-            .get(&write.operation)
-            .and_then(|operation| operation.write.as_ref())
-        else {
-            return;
-        };
-        let sent = slice.requests(&call.tool);
-        let replies: Vec<Reply<'_>> = sent.iter().filter_map(|&request| slice.reply(request, false)).collect();
-        let asked = replies
-            .iter()
-            .any(|reply| matches!(reply.kind(), ReplyKind::InputRequired(_)));
-        let mut facts = Map::new();
-        let inside = slice.questions();
-        facts.insert("input_required".into(), (asked || inside > 0).into());
-        if inside > 0 {
-            facts.insert("asked_inside".into(), inside.into());
-        }
-        let answered: usize = sent.iter().map(|&request| slice.answers(request).len()).sum();
-        facts.insert("rounds".into(), (sent.len() + answered).into());
-        if let Some(&last) = sent.last() {
-            let answers: Vec<&Value> = slice.answers(last).iter().map(|answer| answer.payload).collect();
-            let last_round = slice.last_round(last);
-            let delivered = slice.reply(last, false);
-            let withheld = slice.reply(last, true);
-            let bytes = slice.delivered_bytes_after(last_round);
-            facts.insert(
-                "last_round".into(),
-                json!({"seq": last_round, "delivered_bytes": bytes}),
-            );
-            facts.insert("outcome".into(), delivered.map_or("unknown", Reply::outcome).into());
-            match slice.ran_out() {
-                // The bound is ours: a slow server is not a silent one.
-                Some(reason) if delivered.is_none() => {
-                    for fact in ["answered", "result", "replayed", "refusal"] {
-                        self.not_observed(format!("{}.{fact}", write.name), &reason);
-                    }
-                }
-                Some(_) | None => {
-                    facts.insert("answered".into(), delivered.is_some().into());
-                }
-            }
-            if delivered.is_none() && write.fault.is_none() && slice.ended_by_itself() {
-                facts.insert("server_ended".into(), true.into());
-            }
-            let earlier = history.results(&write.operation);
-            let known = format!("{}{}", last.payload, json!(answers));
-            let told = delivered.map_or(Vec::new(), |reply| disclosed(reply, &known, earlier));
-            facts.insert("disclosed".into(), json!(told));
-            if let Some(reply) = delivered {
-                self.describe(&mut facts, &write.name, reply, plan);
-            }
-            if let Some(reply) = withheld {
-                let mut inside = Map::new();
-                inside.insert("outcome".into(), reply.outcome().into());
-                self.describe(&mut inside, &format!("{}.withheld", write.name), reply, plan);
-                facts.insert("withheld".into(), inside.into());
-            }
-            if write.from == From::Repeat
-                && !write.changed
-                && let Some(before) = history.last_request.get(write.operation.as_str())
-            {
-                facts.insert(
-                    "repeats_exactly".into(),
-                    (repeats_exactly(before.payload, last.payload) && history.gave(write, &answers)).into(),
-                );
-            }
-            history.sent(write, last, delivered.or(withheld));
-            history.answered(write, answers);
-        }
-        self.tree.insert(write.name.clone(), facts.into());
+    fn release(&mut self, slice: &StepSlice<'_>, name: &str) {
+        let released = slice.events.iter().find_map(|event| {
+            let Body::LockReleased { drained, answered, .. } = &event.body else {
+                return None;
+            };
+            Some(json!({"drained": drained, "answered": answered}))
+        });
+        self.tree.extend(released.map(|facts| (name.to_owned(), facts)));
     }
 
-    fn status(&mut self, plan: &Plan, slice: &StepSlice<'_>, operation: &str, name: &str) {
+    fn reconcile(&mut self, slice: &StepSlice<'_>, name: &str) {
+        let ran = slice.events.iter().find_map(|event| {
+            let Body::OperatorRan { code, trouble, .. } = &event.body else {
+                return None;
+            };
+            Some(json!({"code": code, "trouble": trouble}))
+        });
+        self.tree.extend(ran.map(|facts| (name.to_owned(), facts)));
+    }
+
+    fn status(&mut self, plan: &Plan, slice: &StepSlice<'_>, operation: &str, name: &str, history: &History<'_>) {
         let Some(planned) = plan.operations.get(operation) else {
             return;
         };
@@ -265,6 +234,10 @@ impl Facts {
         let request = slice.requests(&call.tool).pop();
         let reply = request.and_then(|request| slice.reply(request, false));
         facts.insert("outcome".into(), reply.map_or("unknown", Reply::outcome).into());
+        if let (Some(request), Some(reply)) = (request, reply) {
+            let told = disclosed(reply, &request.payload.to_string(), history.results(operation));
+            facts.insert("disclosed".into(), json!(told));
+        }
         if let Some(ReplyKind::Result(result)) = reply.map(Reply::kind)
             && let Some(observation) = result.pointer(&call.result)
         {
@@ -288,29 +261,6 @@ impl Facts {
         self.tree.insert(name.to_owned(), facts.into());
     }
 
-    fn describe(&mut self, facts: &mut Map<String, Value>, path: &str, reply: Reply<'_>, plan: &Plan) {
-        let result = match reply.comparable(&plan.replies) {
-            Some(Ok(result)) => Some(result),
-            Some(Err(at)) => {
-                let reason = format!("the reply has nothing at {at}; correct [replies] result");
-                self.not_observed(format!("{path}.result"), &reason);
-                None
-            }
-            None => None,
-        };
-        let found = [
-            ("result", result),
-            ("replayed", reply.replayed(&plan.replies).cloned()),
-            ("refusal", reply.refusal(&plan.replies, &plan.contract)),
-            ("refusal_text", reply.refusal_text().map(Value::from)),
-        ];
-        for (key, value) in found {
-            if let Some(value) = value {
-                facts.insert(key.to_owned(), value);
-            }
-        }
-    }
-
     /// What there is instead of a fact that is not there, as far as the reply of its step tells.
     pub(super) fn instead(&self, path: &str) -> Option<String> {
         let facts = self.tree.get(path.split('.').next()?)?;
@@ -331,68 +281,17 @@ impl Facts {
     }
 }
 
-/// What the steps before have sent, got and seen.
-#[derive(Debug, Default)]
-struct History<'a> {
-    last_request: BTreeMap<&'a str, Request<'a>>,
-    /// What was answered inside the last request.
-    answers: BTreeMap<&'a str, Vec<&'a Value>>,
-    replies: BTreeMap<&'a str, Vec<Reply<'a>>>,
-    /// Rows that the last observation that saw any saw, by operation; never none.
-    rows: BTreeMap<String, Vec<Value>>,
-    /// Rows as they were seen before the operation was sent with changed data.
-    changed: BTreeMap<String, Option<Vec<Value>>>,
-}
-
-impl<'a> History<'a> {
-    fn sent(&mut self, write: &'a WriteStep, last: Request<'a>, reply: Option<Reply<'a>>) {
-        if write.changed {
-            let seen = self.rows.get(&write.operation).cloned();
-            self.changed.entry(write.operation.clone()).or_insert(seen);
-        } else {
-            self.last_request.insert(&write.operation, last);
-        }
-        self.replies.entry(&write.operation).or_default().extend(reply);
-    }
-
-    fn answered(&mut self, write: &'a WriteStep, answers: Vec<&'a Value>) {
-        if !write.changed {
-            self.answers.insert(&write.operation, answers);
-        }
-    }
-
-    /// Whether every one of these answers was given inside the last request too. A server that replays need not ask again;
-    /// but a repeat that answers something new ("write it twice?") is not the same write.
-    fn gave(&self, write: &WriteStep, answers: &[&Value]) -> bool {
-        let before = self
-            .answers
-            .get(write.operation.as_str())
-            .map_or(&[][..], Vec::as_slice);
-        let given = |answer: &&Value| before.iter().any(|other| other.get("result") == answer.get("result"));
-        answers.iter().all(given)
-    }
-
-    fn observed(&mut self, observation: &Observation) {
-        for (name, seen) in &observation.operations {
-            let rows = rows(&seen.effects);
-            if !rows.is_empty() {
-                self.rows.insert(name.clone(), rows);
-            }
-        }
-    }
-
-    fn results(&self, operation: &str) -> &[Reply<'a>] {
-        self.replies.get(operation).map_or(&[], Vec::as_slice)
-    }
-
-    fn rows_before_change(&self, operation: &str) -> Option<&[Value]> {
-        self.changed.get(operation)?.as_deref()
-    }
-}
-
 fn insert(facts: &mut Map<String, Value>, kind: &str, operation: &str, value: Value) {
     let kind = facts.entry(kind).or_insert_with(|| json!({}));
     kind[operation] = value;
+}
+
+/// The first cell of each row.
+fn first_column(reading: &Reading) -> Value {
+    let ReadingOutcome::Rows(rows) = &reading.outcome else {
+        return json!([]);
+    };
+    rows.rows.iter().filter_map(|row| row.first().cloned()).collect()
 }
 
 /// The rows of a reading as objects, column by column.
@@ -422,16 +321,4 @@ fn new_data(operation: &Operation, rows: &[Value], before: Option<&[Value]>) -> 
     }
     let before = before?;
     Some(rows.iter().filter(|row| !before.contains(row)).count())
-}
-
-/// Whether two requests are equal except for their ids, which must differ.
-fn repeats_exactly(before: &Value, again: &Value) -> bool {
-    let without_id = |request: &Value| {
-        let mut request = request.clone();
-        if let Some(members) = request.as_object_mut() {
-            members.remove("id");
-        }
-        request
-    };
-    before.get("id") != again.get("id") && without_id(before) == without_id(again)
 }

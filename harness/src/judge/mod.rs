@@ -5,19 +5,24 @@
 //!
 //! - [`steps`]: the record, cut into steps.
 //! - [`facts`]: the record as a tree of facts that checks name by path.
+//! - [`writes`]: the facts of requests and replies among them; `history` is what earlier steps did.
 //! - [`disclosure`]: what a reply tells of earlier results.
 //! - [`rows`]: which frames can have made which row.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
+//! - [`moment`]: whether a kill that only the reply marked came after the effect.
 //! - [`verdict`]: from checks to one of the five verdicts.
 
 mod checks;
 mod disclosure;
 mod facts;
+mod history;
+mod moment;
 mod rows;
 mod same;
 mod steps;
 mod verdict;
+mod writes;
 
 #[cfg(test)]
 mod asked_tests;

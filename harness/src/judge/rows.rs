@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::facts;
 use super::steps::steps;
-use crate::case::Step;
+use crate::case::{SendStep, Step, WriteStep};
 use crate::plan::Plan;
 use crate::protocol::{Reply, ReplyKind};
 use crate::record::{FrameName, Record, RowOrigin};
@@ -16,8 +16,8 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
     let mut candidates: Vec<(&str, FrameName)> = Vec::new();
     for slice in steps(plan, record) {
         match slice.step {
-            Step::Write(write) => {
-                let Some(call) = plan.operations.get(&write.operation).and_then(|o| o.write.as_ref()) else {
+            Step::Write(WriteStep { operation, name, .. }) | Step::Send(SendStep { operation, name, .. }) => {
+                let Some(call) = plan.operations.get(operation).and_then(|o| o.write.as_ref()) else {
                     continue;
                 };
                 for request in slice.requests(&call.tool) {
@@ -27,10 +27,10 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                         continue;
                     }
                     let frame = FrameName {
-                        step: write.name.clone(),
+                        step: name.clone(),
                         seq: slice.last_round(request),
                     };
-                    candidates.push((&write.operation, frame));
+                    candidates.push((operation, frame));
                 }
             }
             Step::Observe { label, .. } => {
@@ -54,7 +54,16 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                 }
                 candidates.clear();
             }
-            Step::Start { .. } | Step::Stop { .. } | Step::Kill { .. } | Step::Status { .. } => {}
+            Step::Start(_)
+            | Step::Stop { .. }
+            | Step::Kill { .. }
+            | Step::Await { .. }
+            | Step::Cancel { .. }
+            | Step::Status { .. }
+            | Step::Advance { .. }
+            | Step::Hold { .. }
+            | Step::Release { .. }
+            | Step::Reconcile { .. } => {}
         }
     }
     origins

@@ -7,6 +7,12 @@ use crate::plan::Plan;
 use crate::protocol::{self, Question, Reply};
 use crate::record::{Body, Direction, Event, Message, Outcome, Record};
 
+/// The effect was seen in the living store.
+pub(super) const MOMENT_EFFECT: &str = "effect";
+
+/// The whole reply had to stand for it: nobody could read the living store.
+pub(super) const MOMENT_REPLY: &str = "reply";
+
 /// One step that was begun, and its events in order.
 #[derive(Debug)]
 pub(super) struct StepSlice<'a> {
@@ -128,6 +134,19 @@ impl<'a> StepSlice<'a> {
             Some(format!(
                 "{what} did not come within {bound_ms} ms, which is the harness's bound"
             ))
+        })
+    }
+
+    /// What marked the moment of the kill, where one was marked: the effect in the store, or the whole reply in its place.
+    pub(super) fn moment(&self) -> Option<&'static str> {
+        self.events.iter().find_map(|event| {
+            if let Body::EffectVisible { .. } = event.body {
+                Some(MOMENT_EFFECT)
+            } else if let Body::ReplyMarkedMoment { .. } = event.body {
+                Some(MOMENT_REPLY)
+            } else {
+                None
+            }
         })
     }
 

@@ -1,5 +1,7 @@
 //! Table tests of the judge on records built by hand: no process, no store, no file.
 
+mod moment;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -94,7 +96,15 @@ impl Story {
 
     fn tell(&self, step: &Step, plan: &Plan, told: &mut Telling) {
         match step {
-            Step::Start { .. } | Step::Kill { .. } => {}
+            Step::Start(_)
+            | Step::Kill { .. }
+            | Step::Send(_)
+            | Step::Await { .. }
+            | Step::Cancel { .. }
+            | Step::Advance { .. }
+            | Step::Hold { .. }
+            | Step::Release { .. }
+            | Step::Reconcile { .. } => {}
             Step::Stop { process } => told.end(process),
             Step::Observe { label, when, .. } => {
                 let rows: &[&str] = match label.as_str() {
@@ -236,6 +246,7 @@ impl Telling {
             effects: reading(effects),
             ledger: Some(reading(ReadingOutcome::Rows(one))),
             doctored: None,
+            more: BTreeMap::new(),
         };
         let observation = Observation {
             format: OBSERVATION_FORMAT,

@@ -19,7 +19,8 @@ pub use handshake::{Era, Probed, ServerIdentity, read_initialize, read_probe};
 pub(crate) use reply::without_replayed;
 pub use reply::{Reply, ReplyKind};
 pub use request::{
-    call_tool, check_outgoing, continue_call, discover, initialize, initialized, list_tools, with_members,
+    call_tool, check_outgoing, continue_call, discover, initialize, initialized, list_tools, undeclared, with_members,
+    without_capabilities,
 };
 
 /// The newest revision that this harness knows.

@@ -71,6 +71,36 @@ pub fn with_members(mut request: Value, meta: &Map<String, Value>, params: &Map<
     request
 }
 
+/// The same request from a client that declares no capability (modern era).
+pub fn without_capabilities(mut request: Value) -> Value {
+    if let Some(declared) = request
+        .pointer_mut("/params/_meta")
+        .and_then(|meta| meta.get_mut(META_KEYS[2]))
+    {
+        *declared = json!({});
+    }
+    request
+}
+
+/// The methods among these questions whose capability the request does not declare (modern era): MCP 2026-07-28, a server
+/// asks only for what the client can do.
+pub fn undeclared(request: &Value, questions: &Map<String, Value>) -> Vec<String> {
+    let declared = request.pointer("/params/_meta").and_then(|meta| meta.get(META_KEYS[2]));
+    let is_declared = |method: &str| {
+        // `elicitation/create` needs `elicitation`, `roots/list` needs `roots`.
+        let capability = method.split('/').next().unwrap_or(method);
+        declared.is_some_and(|declared| declared.get(capability).is_some())
+    };
+    let methods = questions.values().filter_map(|question| question["method"].as_str());
+    let mut undeclared: Vec<String> = methods
+        .filter(|method| !is_declared(method))
+        .map(str::to_owned)
+        .collect();
+    undeclared.sort();
+    undeclared.dedup();
+    undeclared
+}
+
 /// The continuation of a call: the same call with the answers and the state that came with the questions.
 pub fn continue_call(call: &Value, id: u64, responses: &Map<String, Value>, state: Option<&Value>) -> Value {
     let mut again = call.clone();

@@ -77,6 +77,42 @@ pub enum Body {
         /// How many processes got it.
         processes: usize,
     },
+    /// The command that kills a server which is no process of ours (`[launch] kill`) was run.
+    KillCommandRun {
+        /// Program and arguments.
+        command: Vec<String>,
+        /// Its exit code, where it exited.
+        code: Option<i32>,
+        /// Why it is not believed to have killed the server, in words; absent where it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<String>,
+    },
+    /// The server's clock was moved, or its rows were aged.
+    ClockAdvanced {
+        /// By so many seconds.
+        seconds: u64,
+    },
+    /// A child of ours holds the store's write lock.
+    LockHeld,
+    /// The lock is given back.
+    LockReleased {
+        /// Whether every server had taken in what was sent to it.
+        drained: bool,
+        /// How many requests were in flight.
+        in_flight: usize,
+        /// How many of them had been answered by then.
+        answered: usize,
+    },
+    /// The operator's command was run.
+    OperatorRan {
+        /// Program and arguments.
+        command: Vec<String>,
+        /// Its exit code, where it exited.
+        code: Option<i32>,
+        /// How it failed, in words; absent where it did not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<String>,
+    },
     /// A server process ended, and nobody of its tree was left, or so many.
     ProcessEnded {
         /// Its exit code, where it exited.
@@ -93,6 +129,13 @@ pub enum Body {
         /// How many before the request was sent.
         effects_before: usize,
         /// How often it looked.
+        polls: u64,
+    },
+    /// The whole reply stands for the effect for which a fault was waiting: nobody could read the living store.
+    ReplyMarkedMoment {
+        /// Why the store could not be read.
+        why: String,
+        /// How often it was tried.
         polls: u64,
     },
     /// The fault did not meet its moment.

@@ -100,6 +100,8 @@ pub struct Launch {
     pub cwd: Option<String>,
     /// Whether the caller's whole environment is passed on.
     pub inherit_env: bool,
+    /// The command that kills the server, where what is launched does not own it; never empty.
+    pub kill: Option<Vec<String>>,
 }
 
 impl Launch {
@@ -244,7 +246,10 @@ impl Target {
             Surface::WriteContinuation => {
                 !self.is_legacy && self.write.as_ref().is_some_and(|write| !write.responses.is_empty())
             }
-            Surface::WriteMode => self.write.as_ref().is_some_and(|write| mentions(&write.arguments, "mode")),
+            Surface::WriteMode => self
+                .write
+                .as_ref()
+                .is_some_and(|write| mentions(&write.arguments, "mode")),
             Surface::ReadWatchers => self.reads("watchers"),
             Surface::ReadCompensations => self.reads("compensations"),
             Surface::ReadSteps => self.reads("steps"),
@@ -252,7 +257,9 @@ impl Target {
             Surface::Deadlines => ["authority_s", "retention_s", "state_s"]
                 .iter()
                 .all(|name| self.launch.mentions(name)),
-            Surface::Rotations => Rotation::ALL.iter().all(|rotation| self.rotations.contains_key(rotation)),
+            Surface::Rotations => Rotation::ALL
+                .iter()
+                .all(|rotation| self.rotations.contains_key(rotation)),
             Surface::Clock => self.clock != Clock::default(),
             Surface::Failpoints => self.failpoints_env.is_some(),
             Surface::StoreLock => self.sqlite_path().is_some(),

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::contract::Preset;
-use crate::case::Rotation;
 use super::resolved::StoreKind;
+use crate::case::Rotation;
 
 /// The version of the profile format that this harness reads.
 pub const PROFILE_FORMAT: u32 = 1;
@@ -53,6 +53,12 @@ pub(super) struct LaunchWritten {
     pub(super) cwd: Option<String>,
     #[serde(default)]
     pub(super) inherit_env: bool,
+    #[serde(default, deserialize_with = "words_if_any")]
+    pub(super) kill: Option<Vec<String>>,
+}
+
+fn words_if_any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    words(deserializer).map(Some)
 }
 
 /// Program and arguments, one word each: no shell takes a line apart.

@@ -153,7 +153,13 @@ fn record(reader: &Reader, folder: &str) -> Result<Glance, ReaderError> {
             | Body::SendFailed { .. }
             | Body::Signalled { .. }
             | Body::ProcessEnded { .. }
+            | Body::KillCommandRun { .. }
+            | Body::ClockAdvanced { .. }
+            | Body::LockHeld
+            | Body::LockReleased { .. }
+            | Body::OperatorRan { .. }
             | Body::EffectVisible { .. }
+            | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
             | Body::TimedOut { .. }
             | Body::Observed { .. } => {}

@@ -106,6 +106,13 @@ impl Transport {
         }
     }
 
+    /// Whether the server has taken in everything that was sent; where that cannot be known, that it has.
+    pub fn is_drained(&self) -> bool {
+        match self {
+            Self::Stdio(stdio) => stdio.is_drained(),
+        }
+    }
+
     /// The next thing that came in, oldest first; `None` if the bound passed before. After the end, always the end.
     /// May be dropped at any time without loss.
     pub async fn receive(&mut self, bound: Duration) -> Option<Incoming> {

@@ -99,6 +99,12 @@ impl StdioTransport {
         self.send_bytes(&bytes, bound).await
     }
 
+    /// Whether the pipe to the server is empty. What it has read and not looked at yet is not known.
+    pub(crate) fn is_drained(&self) -> bool {
+        let unread = self.stdin.as_ref().map(rustix::io::ioctl_fionread);
+        !matches!(unread, Some(Ok(1..)))
+    }
+
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8], bound: Duration) -> Result<(), SendError> {
         let Some(stdin) = &mut self.stdin else {
             return Err(SendError::Closed);

@@ -1,0 +1,143 @@
+//! Requests whose replies are not waited for, and the lock that keeps what they start from ending.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Driver, Exchange, Going, InFlight, requests};
+use crate::case::SendStep;
+use crate::drive::DriveError;
+use crate::drive::answers::Answers;
+use crate::drive::clock;
+use crate::drive::session::Heard;
+use crate::drive::store_lock::StoreLock;
+use crate::protocol::{self, Era};
+use crate::record::Body;
+
+/// How long a server that serves one request at a time may leave the question behind a cancellation unanswered (milliseconds).
+const CANCEL_TAKEN_MS: u64 = 1_000;
+
+impl Driver<'_> {
+    /// Sends the last request of an operation, with an id of its own, and goes on.
+    pub(super) async fn send(&mut self, send: &SendStep) -> Result<Going, DriveError> {
+        let Some(last) = self.last_requests.get(&send.operation) else {
+            return Ok(Err("there is no request to send".to_owned()));
+        };
+        let Some(session) = self.sessions.get_mut(&send.process) else {
+            return Ok(Err("there is no server to send it to".to_owned()));
+        };
+        let request = requests::again(last, self.scribe.new_id(), None);
+        session
+            .send(self.scribe, &request, self.run.plan.bounds.reply_ms)
+            .await?;
+        let exchange = Exchange {
+            request: request.clone(),
+            reply: None,
+        };
+        self.exchanges.insert(send.name.clone(), exchange);
+        let in_flight = InFlight {
+            process: send.process.clone(),
+            request,
+        };
+        self.in_flight.insert(send.name.clone(), in_flight);
+        Ok(Ok(()))
+    }
+
+    /// Waits for the reply to a request that was sent.
+    pub(super) async fn await_reply(&mut self, sent: &str) -> Result<Going, DriveError> {
+        let Some(InFlight { process, request }) = self.in_flight.get(sent).cloned() else {
+            return Ok(Ok(()));
+        };
+        let Some(session) = self.sessions.get_mut(&process) else {
+            return Ok(Ok(()));
+        };
+        let bound_ms = self.run.plan.bounds.reply_ms;
+        let operation = self.run.plan.operations.values().next();
+        let call = operation.and_then(|operation| operation.write.as_ref());
+        let Some(call) = call else { return Ok(Ok(())) };
+        let mut answers = Answers::new(call, session.offer(), self.does_without_answers);
+        let deadline = clock::Deadline::after(Duration::from_millis(bound_ms));
+        loop {
+            match session.listen(self.scribe, &request, bound_ms, deadline).await? {
+                Heard::Ended(_) => break,
+                Heard::Request(frame) => {
+                    if let Err(reason) = session.respond(self.scribe, &frame, &mut answers, bound_ms).await? {
+                        return Ok(Err(reason));
+                    }
+                }
+            }
+        }
+        self.in_flight.remove(sent);
+        Ok(Ok(()))
+    }
+
+    /// Tells the server that a request is cancelled, and asks it something else: when that is answered, it knows.
+    pub(super) async fn cancel(&mut self, sent: &str) -> Result<Going, DriveError> {
+        let Some(InFlight { process, request }) = self.in_flight.get(sent).cloned() else {
+            return Ok(Ok(()));
+        };
+        let Some(session) = self.sessions.get_mut(&process) else {
+            return Ok(Ok(()));
+        };
+        let params = json!({"requestId": request["id"], "reason": "the caller has gone"});
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        let bound_ms = self.run.plan.bounds.reply_ms;
+        session.send(self.scribe, &cancelled, bound_ms).await?;
+        let question = protocol::list_tools(session.era(), self.scribe.new_id());
+        session
+            .ask(self.scribe, &question, bound_ms.min(CANCEL_TAKEN_MS))
+            .await?;
+        Ok(Ok(()))
+    }
+
+    /// Lets a child of ours hold the store's write lock.
+    pub(super) async fn hold(&mut self) -> Result<Going, DriveError> {
+        let Some(store) = self.run.setting.sqlite_path(&self.stage)? else {
+            return Ok(Err("the store is no SQLite file, so its lock cannot be held".to_owned()));
+        };
+        match StoreLock::hold(&self.run.setting.harness, &store).await {
+            Ok(lock) => self.lock = Some(lock),
+            Err(reason) => return Ok(Err(reason)),
+        }
+        self.scribe.write(None, Body::LockHeld)?;
+        Ok(Ok(()))
+    }
+
+    /// Gives the lock back, once every process has taken in what was sent to it. What was answered before that is written
+    /// down, because it was not inside.
+    pub(super) async fn release(&mut self) -> Result<Going, DriveError> {
+        let Some(lock) = self.lock.take() else {
+            return Ok(Ok(()));
+        };
+        let bound = Duration::from_millis(self.run.plan.bounds.reply_ms);
+        let processes: Vec<&String> = self.in_flight.values().map(|sent| &sent.process).collect();
+        let sessions = &self.sessions;
+        let is_taken_in = |name: &&&String| sessions.get(**name).is_some_and(|session| session.has_taken_in());
+        let drained = clock::wait_until(bound, || processes.iter().all(|name| is_taken_in(&name))).await;
+        let mut answered = 0;
+        for sent in self.in_flight.values() {
+            if let Some(session) = self.sessions.get_mut(&sent.process)
+                && session.has_answered(self.scribe, &sent.request).await?
+            {
+                answered += 1;
+            }
+        }
+        let in_flight = self.in_flight.len();
+        self.scribe.write(
+            None,
+            Body::LockReleased {
+                drained,
+                in_flight,
+                answered,
+            },
+        )?;
+        lock.release().await;
+        Ok(Ok(()))
+    }
+
+    /// Whether the last round of a write carries answers: MRTR, which only the modern era has.
+    pub(super) fn has_second_round(&self, process: &str) -> bool {
+        let era = self.sessions.get(process).map(|session| session.era());
+        era == Some(Era::Modern)
+    }
+}
