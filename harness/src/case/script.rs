@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::definition::{Mode, OperationUse};
 use super::resolve::require_word;
-use super::step::{Fault, From, Inputs, Round, Rounds, SendStep, Settings, StartStep, State, Step, When, WriteStep};
+use super::step::{Fault, From, Inputs, Round, Rounds, SendStep, StartStep, State, Step, When, WriteStep};
 use super::surface::Surface;
 use super::written::{Capabilities, StepWritten};
 

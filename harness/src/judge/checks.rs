@@ -17,6 +17,9 @@ pub(super) fn evaluate(check: &Check, plan: &Plan, facts: &Facts) -> CheckResult
     for (path, expected) in &check.expect {
         comparison.literal(path, expected, facts);
     }
+    for (path, permitted) in &check.among {
+        comparison.one_of(path, permitted, facts);
+    }
     for (left, right) in &check.same {
         comparison.pair(left, right, facts);
     }
@@ -141,6 +144,16 @@ impl Comparison {
             Lookup::Found(found) if same_value(found, expected) => {}
             Lookup::Found(found) => self.differs(path, expected, Some(found), facts),
             Lookup::Absent => self.differs(path, expected, None, facts),
+            Lookup::NeverMade => self.never_made = Some(path.to_owned()),
+            Lookup::Unobserved(reason) => self.unobserved = Some(reason.to_owned()),
+        }
+    }
+
+    fn one_of(&mut self, path: &str, permitted: &[Value], facts: &Facts) {
+        match facts.look_up(path) {
+            Lookup::Found(found) if permitted.iter().any(|value| same_value(found, value)) => {}
+            Lookup::Found(found) => self.differs(path, &Value::from(permitted), Some(found), facts),
+            Lookup::Absent => self.differs(path, &Value::from(permitted), None, facts),
             Lookup::NeverMade => self.never_made = Some(path.to_owned()),
             Lookup::Unobserved(reason) => self.unobserved = Some(reason.to_owned()),
         }

@@ -166,6 +166,10 @@ impl Facts {
                 let is_honest = effects > 0 || !history.is_acknowledged(name);
                 insert(&mut facts, "honest", name, is_honest.into());
             }
+            let (results, replays) = history.told(name, &plan.replies);
+            let agree = results.windows(2).all(|two| same_value(&two[0], &two[1]));
+            insert(&mut facts, "agree", name, agree.into());
+            insert(&mut facts, "replays", name, replays.into());
             for (kind, reading) in &seen.more {
                 self.count(&mut facts, label, kind, name, reading.count(), reading.problem());
                 let entries = facts.entry("entries").or_insert_with(|| json!({}));

@@ -9,6 +9,7 @@ use super::steps::Request;
 use super::writes::Sent;
 use crate::protocol::{Reply, ReplyKind};
 use crate::record::Observation;
+use crate::target::Replies;
 
 /// What the steps before have sent, got and seen.
 #[derive(Debug, Default)]
@@ -19,6 +20,8 @@ pub(super) struct History<'a> {
     replies: BTreeMap<&'a str, Vec<Reply<'a>>>,
     /// Rows that the last observation that saw any saw, by operation; never none.
     pub(super) rows: BTreeMap<String, Vec<Value>>,
+    /// Replies that reached the client side, by operation.
+    delivered: BTreeMap<&'a str, Vec<Reply<'a>>>,
     /// Operations of which a reply was delivered that is a result.
     acknowledged: BTreeSet<&'a str>,
     /// The last request of each step.
@@ -46,6 +49,7 @@ impl<'a> History<'a> {
         if delivered.is_some_and(|reply| matches!(reply.kind(), ReplyKind::Result(_))) {
             self.acknowledged.insert(sent.operation);
         }
+        self.delivered.entry(sent.operation).or_default().extend(delivered);
         self.replies.entry(sent.operation).or_default().extend(any);
     }
 
@@ -53,6 +57,19 @@ impl<'a> History<'a> {
     pub(super) fn repeated(&self, sent: &Sent<'_>) -> Option<Request<'a>> {
         let of = sent.of.and_then(|of| self.by_step.get(of));
         of.or(self.last_request.get(sent.operation)).copied()
+    }
+
+    /// What the client side was told of an operation: every result, and whether each says that it is a replay, in order of the
+    /// flag.
+    pub(super) fn told(&self, operation: &str, at: &Replies) -> (Vec<Value>, Vec<bool>) {
+        let results = || {
+            let delivered = self.delivered.get(operation).into_iter().flatten();
+            delivered.filter(|reply| matches!(reply.kind(), ReplyKind::Result(_)))
+        };
+        let told = results().filter_map(|reply| reply.comparable(at)?.ok()).collect();
+        let mut replays: Vec<bool> = results().filter_map(|reply| reply.replayed(at)?.as_bool()).collect();
+        replays.sort_unstable();
+        (told, replays)
     }
 
     /// Whether the client side was told that an operation was done.

@@ -187,6 +187,9 @@ fn notes(checks: &[CheckResult], claims_policies: bool) -> Vec<String> {
 /// A retry that was refused had no effect, and taught its client nothing: a pass that rests on it has to say so.
 fn refused_repeats(case: &Case, plan: &Plan, facts: &Facts) -> Vec<String> {
     let repeats = plan.steps.iter().filter_map(|step| {
+        if let Step::Send(send) = step {
+            return Some(&send.name);
+        }
         let Step::Write(write) = step else { return None };
         (write.from == From::Repeat && !write.changed).then_some(&write.name)
     });

@@ -19,8 +19,8 @@ pub(super) struct Sent<'a> {
     pub(super) changed: bool,
     pub(super) of: Option<&'a str>,
     is_repeat: bool,
-    /// Whether a fault was at work.
-    is_struck: bool,
+    /// Whether the server may end, by our hand, before the reply is looked for: a fault was at work, or it was not waited for.
+    outlives_its_step: bool,
 }
 
 impl<'a> Sent<'a> {
@@ -31,7 +31,7 @@ impl<'a> Sent<'a> {
             changed: write.changed,
             of: write.of.as_deref(),
             is_repeat: write.from == From::Repeat,
-            is_struck: write.fault.is_some(),
+            outlives_its_step: write.fault.is_some(),
         }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Sent<'a> {
             changed: false,
             of: None,
             is_repeat: false,
-            is_struck: false,
+            outlives_its_step: true,
         }
     }
 }
@@ -169,7 +169,7 @@ impl Facts {
                     facts.insert("answered".into(), delivered.is_some().into());
                 }
             }
-            if delivered.is_none() && !sent_by.is_struck && slice.ended_by_itself() {
+            if delivered.is_none() && !sent_by.outlives_its_step && slice.ended_by_itself() {
                 facts.insert("server_ended".into(), true.into());
             }
             if let Some(moment) = slice.moment() {

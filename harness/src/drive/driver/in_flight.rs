@@ -17,6 +17,9 @@ use crate::record::Body;
 /// How long a server that serves one request at a time may leave the question behind a cancellation unanswered (milliseconds).
 const CANCEL_TAKEN_MS: u64 = 1_000;
 
+/// How long a server may leave a request in its pipe while the lock is held (milliseconds).
+const TAKEN_IN_MS: u64 = 2_000;
+
 impl Driver<'_> {
     /// Sends the last request of an operation, with an id of its own, and goes on.
     pub(super) async fn send(&mut self, send: &SendStep) -> Result<Going, DriveError> {
@@ -109,7 +112,7 @@ impl Driver<'_> {
         let Some(lock) = self.lock.take() else {
             return Ok(Ok(()));
         };
-        let bound = Duration::from_millis(self.run.plan.bounds.reply_ms);
+        let bound = Duration::from_millis(self.run.plan.bounds.reply_ms.min(TAKEN_IN_MS));
         let processes: Vec<&String> = self.in_flight.values().map(|sent| &sent.process).collect();
         let sessions = &self.sessions;
         let is_taken_in = |name: &&&String| sessions.get(**name).is_some_and(Session::has_taken_in);
