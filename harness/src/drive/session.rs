@@ -36,6 +36,7 @@ pub(super) struct Session {
     late_probe: Option<Value>,
     /// Frames that came while something else was waited for.
     unclaimed: Vec<Value>,
+    sent_bytes: u64,
 }
 
 /// What became of a request.
@@ -92,6 +93,7 @@ impl Session {
             probe_id: None,
             late_probe: None,
             unclaimed: Vec::new(),
+            sent_bytes: 0,
         })
     }
 
@@ -204,9 +206,15 @@ impl Session {
         }
     }
 
-    /// Whether the server has taken in everything that was sent to it.
-    pub(super) fn has_taken_in(&self) -> bool {
-        self.launched.transport.is_drained()
+    /// How many bytes were sent so far.
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Whether the server has taken in the first so many bytes of what was sent. One that serves a request at a time leaves
+    /// what comes behind it in the pipe.
+    pub(super) fn has_taken_in(&self, sent_bytes: u64) -> bool {
+        self.sent_bytes - self.launched.transport.unread_bytes().min(self.sent_bytes) >= sent_bytes
     }
 
     /// Whether a request has been answered by now, without waiting.
@@ -239,7 +247,10 @@ impl Session {
             .send(line.as_bytes(), Duration::from_millis(bound_ms))
             .await;
         match sent {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.sent_bytes += line.len() as u64 + 1;
+                Ok(true)
+            }
             Err(
                 error @ (SendError::PeerGone { .. }
                 | SendError::TimedOut { .. }

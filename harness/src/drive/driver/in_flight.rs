@@ -41,6 +41,7 @@ impl Driver<'_> {
         let in_flight = InFlight {
             process: send.process.clone(),
             request,
+            sent_bytes: session.sent_bytes(),
         };
         self.in_flight.insert(send.name.clone(), in_flight);
         Ok(Ok(()))
@@ -48,7 +49,7 @@ impl Driver<'_> {
 
     /// Waits for the reply to a request that was sent.
     pub(super) async fn await_reply(&mut self, sent: &str) -> Result<Going, DriveError> {
-        let Some(InFlight { process, request }) = self.in_flight.get(sent).cloned() else {
+        let Some(InFlight { process, request, .. }) = self.in_flight.get(sent).cloned() else {
             return Ok(Ok(()));
         };
         let Some(session) = self.sessions.get_mut(&process) else {
@@ -76,7 +77,7 @@ impl Driver<'_> {
 
     /// Tells the server that a request is cancelled, and asks it something else: when that is answered, it knows.
     pub(super) async fn cancel(&mut self, sent: &str) -> Result<Going, DriveError> {
-        let Some(InFlight { process, request }) = self.in_flight.get(sent).cloned() else {
+        let Some(InFlight { process, request, .. }) = self.in_flight.get(sent).cloned() else {
             return Ok(Ok(()));
         };
         let Some(session) = self.sessions.get_mut(&process) else {
@@ -113,10 +114,12 @@ impl Driver<'_> {
             return Ok(Ok(()));
         };
         let bound = Duration::from_millis(self.run.plan.bounds.reply_ms.min(TAKEN_IN_MS));
-        let processes: Vec<&String> = self.in_flight.values().map(|sent| &sent.process).collect();
-        let sessions = &self.sessions;
-        let is_taken_in = |name: &&&String| sessions.get(**name).is_some_and(Session::has_taken_in);
-        let drained = clock::wait_until(bound, || processes.iter().all(|name| is_taken_in(&name))).await;
+        let (in_flight, sessions) = (&self.in_flight, &self.sessions);
+        let is_taken_in = |sent: &InFlight| {
+            let session = sessions.get(&sent.process);
+            session.is_some_and(|session| session.has_taken_in(sent.sent_bytes))
+        };
+        let drained = clock::wait_until(bound, || in_flight.values().all(is_taken_in)).await;
         let mut answered = 0;
         for sent in self.in_flight.values() {
             if let Some(session) = self.sessions.get_mut(&sent.process)

@@ -127,6 +127,8 @@ struct Exchange {
 struct InFlight {
     process: String,
     request: Value,
+    /// How many bytes had been sent to the process with it.
+    sent_bytes: u64,
 }
 
 impl Driver<'_> {

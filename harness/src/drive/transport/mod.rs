@@ -106,10 +106,10 @@ impl Transport {
         }
     }
 
-    /// Whether the server has taken in everything that was sent; where that cannot be known, that it has.
-    pub fn is_drained(&self) -> bool {
+    /// How many bytes of what was sent the server has not taken in yet; where that cannot be known, none.
+    pub fn unread_bytes(&self) -> u64 {
         match self {
-            Self::Stdio(stdio) => stdio.is_drained(),
+            Self::Stdio(stdio) => stdio.unread_bytes(),
         }
     }
 

@@ -99,10 +99,10 @@ impl StdioTransport {
         self.send_bytes(&bytes, bound).await
     }
 
-    /// Whether the pipe to the server is empty. What it has read and not looked at yet is not known.
-    pub(crate) fn is_drained(&self) -> bool {
+    /// How much lies in the pipe to the server. What it has read and not looked at yet is not known.
+    pub(crate) fn unread_bytes(&self) -> u64 {
         let unread = self.stdin.as_ref().map(rustix::io::ioctl_fionread);
-        !matches!(unread, Some(Ok(1..)))
+        unread.and_then(Result::ok).unwrap_or(0)
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8], bound: Duration) -> Result<(), SendError> {
