@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use reference_server::defect::Defect;
 use support::profile::Profile;
 use support::run::{Harness, Report};
 
@@ -27,7 +28,7 @@ enum Broken {
     Query(&'static str),
 }
 
-/// Case, what is broken, and the check that has to say so.
+/// Case, what is broken, and the check that has to say so: beside what each planted defect says of itself.
 const TWINS: &[(&str, Broken, &str)] = &[
     (
         "sees-duplicates",
@@ -44,36 +45,11 @@ const TWINS: &[(&str, Broken, &str)] = &[
         Broken::Query("SELECT key FROM orders WHERE note = $marker GROUP BY key"),
         "sees-a-doubled-row",
     ),
-    ("identical-retry", Broken::Defect("no-ledger"), "one-effect"),
-    (
-        "identical-retry",
-        Broken::Defect("same-reply-two-effects"),
-        "one-effect",
-    ),
     ("identical-retry", Broken::Plain("--dedupe none"), "one-effect"),
-    ("lost-reply", Broken::Defect("no-ledger"), "one-effect"),
-    ("lost-reply", Broken::Defect("memory-ledger"), "one-effect"),
-    ("lost-reply", Broken::Defect("same-reply-two-effects"), "one-effect"),
     ("lost-reply", Broken::Plain("--dedupe none"), "one-effect"),
-    ("changed-input", Broken::Defect("unbound-input"), "is-refused"),
     ("changed-input", Broken::Plain("--conflict ignore"), "is-refused"),
     ("changed-input", Broken::Plain("--conflict apply"), "no-new-data"),
-    (
-        "crash-after-commit",
-        Broken::Defect("no-ledger"),
-        "stored-result-returned",
-    ),
-    (
-        "crash-after-commit",
-        Broken::Defect("memory-ledger"),
-        "stored-result-returned",
-    ),
     ("fresh-identity", Broken::Plain("--dedupe content"), "second-effect"),
-    (
-        "reply-means-done",
-        Broken::Defect("reply-before-commit"),
-        "effect-is-there",
-    ),
     (
         "reply-means-done",
         Broken::Plain("--misbehave asynchronous-write"),
@@ -84,19 +60,29 @@ const TWINS: &[(&str, Broken, &str)] = &[
 fn main() -> ExitCode {
     let files = case_files();
     let mut trials: Vec<Trial> = files.iter().map(|file| passes(file)).collect();
+    let twins: Vec<_> = TWINS.iter().copied().chain(defects()).collect();
     trials.extend(
-        TWINS
+        twins
             .iter()
             .map(|&(case, broken, check)| is_caught(case, broken, check)),
     );
     trials.push(Trial::test("every case has a twin that fails it", move || {
-        let lonely = |file: &&String| !TWINS.iter().any(|(case, ..)| file.ends_with(&format!("/{case}")));
+        let lonely = |file: &&String| !twins.iter().any(|(case, ..)| file.ends_with(&format!("/{case}")));
         match files.iter().find(lonely) {
             Some(file) => Err(Failed::from(format!("no broken server is listed that {file} catches"))),
             None => Ok(()),
         }
     }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// What each planted defect has to be caught by.
+fn defects() -> impl Iterator<Item = (&'static str, Broken, &'static str)> {
+    let of = |defect: &'static Defect| {
+        let kills = defect.killed_by().iter().filter_map(|kill| kill.split_once(':'));
+        kills.map(|(case, check)| (case, Broken::Defect(defect.name()), check))
+    };
+    Defect::ALL.iter().flat_map(of)
 }
 
 /// `family/id` of every case file.

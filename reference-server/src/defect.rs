@@ -97,7 +97,7 @@ defects! {
         killed by ["foreign-state:no-effect"];
     NoStateTtl = "no-state-ttl",
         "A request state never expires.",
-        killed by ["retention-expiry:state-expired"];
+        killed by ["retention-expiry:state-expired", "late-first-use:no-effect"];
     NoAuthorityDeadline = "no-authority-deadline",
         "The caller's consent never expires: a late continuation is applied or replayed.",
         killed by ["authority-expiry:authority-expired", "late-first-use:no-effect"];
@@ -115,7 +115,7 @@ defects! {
         killed by ["crash-after-commit:stored-result-returned"];
     StatusIgnoresPrincipal = "status-ignores-principal",
         "The status of any principal's operation is told to every principal.",
-        killed by ["different-principal:discloses-nothing"];
+        killed by ["different-principal:status-discloses-nothing"];
     ReplayRecomputesResult = "replay-recomputes-result",
         "A replay writes nothing, and answers with a new receipt instead of the stored one.",
         killed by ["identical-retry:first-result"];

@@ -73,7 +73,8 @@ surfaces! {
     /// The server ends, or fails, by itself at named points.
     Failpoints = "failpoints", "[failpoints] names no variable";
     /// The store's write lock can be held by somebody else.
-    StoreLock = "store.lock", "the store is no SQLite file, so its lock cannot be held";
+    StoreLock = "store.lock",
+        "the store is no SQLite file, or the server asks for input inside the call, so it cannot be kept waiting for the store's lock";
     /// The operator can settle an operation.
     Reconcile = "reconcile", "[reconcile] names no command";
 }

@@ -53,6 +53,7 @@ pub async fn conduct(
                 return conductor.refuse(problem);
             }
             report.warnings = offered.warnings;
+            conductor.speak(era)?;
             tell(Progress::Probed(&report));
             match conductor.look_for_effect(era, interrupts, &mut report, tell).await? {
                 Looked::CanCount => conductor.cases(era, interrupts, &mut report, tell).await?,
@@ -228,14 +229,28 @@ impl Conductor {
                 report.read_effects = Some(selector.to_string());
                 self.run.target.read_effects = Some(selector.clone());
                 self.setting.target.read_effects = Some(selector);
-                for id in self.request.selection.execute.clone() {
-                    let plan = self.plan(case_named(&id))?;
-                    self.plans.insert(id, plan);
-                }
+                self.plan_again()?;
                 self.save()?;
                 Ok(Looked::CanCount)
             }
         }
+    }
+
+    /// In the legacy era a request has no second round, which plans have to know.
+    fn speak(&mut self, era: Era) -> Result<(), ConductError> {
+        if era == Era::Legacy {
+            self.setting.target.is_legacy = true;
+            self.plan_again()?;
+        }
+        Ok(())
+    }
+
+    fn plan_again(&mut self) -> Result<(), ConductError> {
+        for id in self.request.selection.execute.clone() {
+            let plan = self.plan(case_named(&id))?;
+            self.plans.insert(id, plan);
+        }
+        Ok(())
     }
 
     fn plan(&self, case: &Case) -> Result<Plan, ConductError> {

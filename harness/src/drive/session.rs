@@ -180,6 +180,9 @@ impl Session {
         if let Some(at) = self.unclaimed.iter().position(claimed) {
             return Ok(Heard::Ended(Answer::Reply(self.unclaimed.swap_remove(at))));
         }
+        if let Some(at) = self.unclaimed.iter().position(protocol::is_request) {
+            return Ok(Heard::Request(self.unclaimed.swap_remove(at)));
+        }
         loop {
             let frame = match self.receive(scribe, deadline.remaining(), Delivery::Deliver).await? {
                 Received::Frame(frame) => frame,

@@ -263,7 +263,11 @@ impl Target {
                 .all(|rotation| self.rotations.contains_key(rotation)),
             Surface::Clock => self.clock != Clock::default(),
             Surface::Failpoints => self.failpoints_env.is_some(),
-            Surface::StoreLock => self.sqlite_path().is_some(),
+            Surface::StoreLock => {
+                let asks_inside =
+                    self.is_legacy && self.write.as_ref().is_some_and(|write| !write.responses.is_empty());
+                self.sqlite_path().is_some() && !asks_inside
+            }
             Surface::Reconcile => self.reconcile.is_some(),
         }
     }

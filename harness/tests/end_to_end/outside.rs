@@ -49,7 +49,7 @@ fn with_it_a_guarded_server_passes_everything_and_nothing_is_left() {
     let profile = broker.launches_and_kills(Profile::with_status());
     let run = Harness::new().target(&profile).run();
     run.exits(0);
-    assert_eq!(run.json["totals"]["pass"], 6, "{}", run.done.stdout);
+    assert_eq!(run.json["totals"]["pass"], 9, "{}", run.done.stdout);
     for case in KILLING {
         let record = run.record(case);
         let kills: Vec<&Value> = record
