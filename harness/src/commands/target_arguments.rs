@@ -48,7 +48,7 @@ impl TargetArguments {
     /// The target that the flags and the words after `--` mean, looking for `./target.toml` in `folder`.
     pub(super) fn resolve(&self, command: &[String], folder: &Path) -> Result<Target, String> {
         let command = match &self.stdio {
-            Some(line) => split_words(line)?,
+            Some(line) => split_words("--stdio", line)?,
             None => command.to_vec(),
         };
         let words = TargetWords {
@@ -170,8 +170,8 @@ fn unquoted(value: &str) -> &str {
     inside('"').or_else(|| inside('\'')).unwrap_or(value)
 }
 
-/// Splits a command line at spaces; single and double quotes keep a word together. No shell is involved.
-fn split_words(line: &str) -> Result<Vec<String>, String> {
+/// Splits the command line that a flag has, at spaces; single and double quotes keep a word together. No shell is involved.
+pub(super) fn split_words(flag: &str, line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
@@ -188,11 +188,11 @@ fn split_words(line: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err(format!("--stdio {line:?}: a quote is not closed"));
+        return Err(format!("{flag} {line:?}: a quote is not closed"));
     }
     words.extend(word);
     if words.is_empty() {
-        return Err("--stdio is empty: name the command that serves".to_owned());
+        return Err(format!("{flag} is empty: name the command to start"));
     }
     Ok(words)
 }
@@ -213,14 +213,14 @@ mod tests {
 
     #[test]
     fn a_command_line_is_split_without_a_shell() {
-        let words = |line| split_words(line).expect("words");
+        let words = |line| split_words("--stdio", line).expect("words");
         assert_eq!(
             words("npx -y 'my server' --x=\"a b\""),
             ["npx", "-y", "my server", "--x=a b"]
         );
         assert_eq!(words("a '' b"), ["a", "", "b"]);
-        assert!(split_words("a 'b").is_err());
-        assert!(split_words("  ").is_err());
+        assert!(split_words("--stdio", "a 'b").is_err());
+        assert!(split_words("--stdio", "  ").is_err());
     }
 
     #[test]

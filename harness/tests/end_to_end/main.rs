@@ -14,6 +14,7 @@
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
+//! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
 //! | `command_line.rs` | what the commands print, as snapshots |
 
 #![allow(
@@ -36,5 +37,6 @@ mod reference;
 mod refusals;
 mod show;
 mod targets;
+mod vectors;
 mod verify;
 mod wire;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) mod profile;
+pub(crate) mod python;
 pub(crate) mod redact;
 pub(crate) mod roles;
 pub(crate) mod run;
