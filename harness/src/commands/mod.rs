@@ -4,6 +4,8 @@
 
 mod completions;
 mod explain;
+#[cfg(feature = "reference-server")]
+mod fingerprint;
 mod list;
 mod run;
 mod show;
@@ -94,6 +96,8 @@ enum Command {
     Show(show::ShowArguments),
     Verify(verify::VerifyArguments),
     Vectors(vectors::VectorsArguments),
+    #[cfg(feature = "reference-server")]
+    Fingerprint(fingerprint::FingerprintArguments),
     Completions(completions::CompletionsArguments),
     /// The guarded MCP server that this binary carries
     #[cfg(feature = "reference-server")]
@@ -125,6 +129,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         })
         .into(),
         Command::Vectors(arguments) => vectors::vectors(&arguments, None, &mut printer).into(),
+        #[cfg(feature = "reference-server")]
+        Command::Fingerprint(arguments) => fingerprint::fingerprint(&arguments, &mut printer).into(),
         Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer).into(),
         #[cfg(feature = "reference-server")]
         Command::ReferenceServer(cli) => cli.run(),

@@ -15,6 +15,7 @@
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
 //! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
+//! | `fingerprint.rs` | the fingerprint of a request, every refusal with its place, and the key nowhere |
 //! | `command_line.rs` | what the commands print, as snapshots |
 
 #![allow(
@@ -30,6 +31,7 @@ mod command_line;
 mod contracts;
 mod defects;
 mod files;
+mod fingerprint;
 mod hostile;
 mod kills;
 mod no_file;
