@@ -24,6 +24,11 @@ pub struct Naming {
 }
 
 impl Naming {
+    /// The name of one launch: of this process on the stage of this case, in this run.
+    pub fn launch(&self, case: &str, process: &str) -> String {
+        self.name(&[case, process, "launch"])
+    }
+
     /// A name made of seed, nonce and the given words: 12 hexadecimal digits.
     fn name(&self, words: &[&str]) -> String {
         let text = format!("{}\n{}\n{}", self.seed, self.nonce, words.join("\n"));
@@ -88,7 +93,7 @@ pub struct Call {
     pub tool: String,
     /// Its arguments.
     pub arguments: Map<String, Value>,
-    /// Answers to input requests, by key.
+    /// Answers to input requests, by key; inside a call (legacy era) they are told by their content.
     pub responses: Map<String, Value>,
     /// Members of `_meta` beside those of the protocol: the identity, where it travels there.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -116,6 +121,15 @@ impl Plan {
     pub fn missing(&self, case: &Case) -> Vec<Surface> {
         let needs = case.needs.iter().copied();
         needs.filter(|surface| !self.surfaces.contains(surface)).collect()
+    }
+
+    /// Whether it kills a server that serves.
+    pub fn kills(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Kill { .. } => true,
+            Step::Write(write) => write.fault.is_some(),
+            Step::Start { .. } | Step::Stop { .. } | Step::Observe { .. } | Step::Status { .. } => false,
+        })
     }
 
     /// The marker that an operation's data carries.

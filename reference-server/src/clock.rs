@@ -97,6 +97,11 @@ pub fn rfc3339(seconds: i64) -> String {
         .to_string()
 }
 
+/// The same for seconds that somebody else may have written: what is no date stays a number.
+pub fn rfc3339_or_number(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).map_or_else(|_no_date| seconds.to_string(), |instant| instant.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,5 +144,7 @@ mod tests {
     fn a_second_has_a_zone_when_printed() {
         assert_eq!(rfc3339(1_790_035_200), "2026-09-22T00:00:00Z");
         assert_eq!(rfc3339(SECONDS_MAX), "9999-12-30T22:00:00Z");
+        assert_eq!(rfc3339_or_number(1_790_035_200), "2026-09-22T00:00:00Z");
+        assert_eq!(rfc3339_or_number(i64::MAX), i64::MAX.to_string());
     }
 }

@@ -1,10 +1,17 @@
 //! The command line: what the binary, and any binary that embeds this server, runs.
 //!
-//! It must not know a rule of the guard. Exit statuses: 0 served to the end, 1 the session or the runtime failed, 2 wrong usage or a
-//! wrong setting (said in one line on stderr, before anything is written).
+//! It must not know a rule of the guard. Exit statuses: 0 done, 1 the session or the runtime failed, or an operator's command was
+//! refused, 2 wrong usage, a wrong setting or store (said in one line on stderr, before anything is written).
+//!
+//! - [`inspect`]: shows what stands in a store
+//! - [`reconcile`]: settles an operation in progress
+
+pub mod inspect;
+pub mod reconcile;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -44,6 +51,10 @@ pub struct Cli {
 pub enum Command {
     /// Serve MCP over stdin and stdout until stdin closes
     Serve(ServeArguments),
+    /// Settle an operation that is in progress, as an operator who has found out what became of it
+    Reconcile(reconcile::ReconcileArguments),
+    /// Show what stands in a store: operations, effects and the step log; nothing is changed
+    Inspect(inspect::InspectArguments),
 }
 
 /// A run that failed.
@@ -53,6 +64,8 @@ enum Failure {
     Setting(#[from] SettingError),
     #[error("--database (GUARD_DATABASE) {path}: {error}")]
     Store { path: String, error: OpenError },
+    #[error("{0}")]
+    Refused(String),
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error("the runtime cannot be started: {0}")]
@@ -60,10 +73,17 @@ enum Failure {
 }
 
 impl Failure {
+    fn store(path: &Path, error: OpenError) -> Self {
+        Self::Store {
+            path: path.display().to_string(),
+            error,
+        }
+    }
+
     fn status(&self) -> u8 {
         match self {
             Self::Setting(_) | Self::Store { .. } => STATUS_USAGE,
-            Self::Session(_) | Self::Runtime(_) => STATUS_FAILED,
+            Self::Refused(_) | Self::Session(_) | Self::Runtime(_) => STATUS_FAILED,
         }
     }
 }
@@ -85,6 +105,8 @@ impl Cli {
     pub fn run(&self) -> ExitCode {
         let outcome = match &self.command {
             Command::Serve(arguments) => serve(arguments),
+            Command::Reconcile(arguments) => reconcile::reconcile(arguments),
+            Command::Inspect(arguments) => inspect::inspect(arguments),
         };
         match outcome {
             Ok(()) => ExitCode::SUCCESS,
@@ -102,10 +124,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(Failure::Runtime)?;
-    let (ledger, thread) = LedgerThread::start(&settings).map_err(|error| Failure::Store {
-        path: settings.database.display().to_string(),
-        error,
-    })?;
+    let (ledger, thread) = LedgerThread::start(&settings).map_err(|error| Failure::store(&settings.database, error))?;
     let outcome = runtime.block_on(server::serve_stdio(Tools { settings, ledger }));
     // A blocking read of a stdin that is no pipe cannot be cancelled, and must not hold up the end.
     runtime.shutdown_background();
@@ -115,6 +134,11 @@ fn serve(arguments: &ServeArguments) -> Result<(), Failure> {
     });
     outcome?;
     Ok(())
+}
+
+/// Writes what was asked for to stdout. A closed stdout changes nothing.
+fn say(text: &str) {
+    let _closed = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// Writes one line to stderr. A closed stderr changes nothing.

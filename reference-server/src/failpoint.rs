@@ -17,6 +17,9 @@ pub enum Failpoint {
     AfterEffectInsert,
     /// Exit 73 after the first commit of an operation, before the reply and before any second step.
     AfterFirstCommit,
+    /// Exit 74 after the second commit of an operation that takes two, before the reply. A partial write takes two, and so does
+    /// any write of a server whose planted defect splits the effect from the ledger row.
+    AfterSecondCommit,
     /// An error after the effect row was inserted; the transaction is rolled back.
     FailAfterEffectInsert,
     /// A panic in the task that serves a tool call.
@@ -30,6 +33,7 @@ const TABLE: &[(Failpoint, &str, Option<i32>)] = &[
     (Failpoint::AfterLedgerInsert, "after-ledger-insert", Some(71)),
     (Failpoint::AfterEffectInsert, "after-effect-insert", Some(72)),
     (Failpoint::AfterFirstCommit, "after-first-commit", Some(73)),
+    (Failpoint::AfterSecondCommit, "after-second-commit", Some(74)),
     (Failpoint::FailAfterEffectInsert, "fail-after-effect-insert", None),
     (Failpoint::PanicInTool, "panic-in-tool", None),
     (Failpoint::PanicInLedger, "panic-in-ledger", None),

@@ -17,7 +17,9 @@ use rmcp::{ServerHandler, ServiceExt as _, transport};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::{JoinError, JoinHandle};
 
+use crate::defect::Defect;
 use crate::tools::{Answer, Call, CallError, Description, InputRequest, Tools};
 
 /// The revisions that are served: one with Multi Round-Trip Requests, and two before it.
@@ -137,7 +139,18 @@ impl ServerHandler for GuardedServer {
         let modern = call.continues;
         let tools = Arc::clone(&self.tools);
         // A task of its own: a panic in it is an answer to one request, not the silence of this one.
-        let called = tokio::spawn(async move { tools.call(&name, &call).await }).await;
+        let operation_id = call
+            .arguments
+            .get("operation_id")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let called = tokio::spawn(async move { tools.call(&name, &call).await });
+        let called = if self.tools.settings.planted.is(Defect::CancelForgetsEffect) {
+            let forget = || self.tools.ledger.forget(operation_id.unwrap_or_default());
+            forgotten_when_cancelled(called, context.ct.cancelled(), forget).await
+        } else {
+            called.await
+        };
         match called {
             Ok(Ok(answer)) => respond(answer, modern),
             Ok(Err(error)) => Err(protocol_error(error)),
@@ -159,6 +172,20 @@ impl ServerHandler for GuardedServer {
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
+}
+
+/// `cancel-forgets-effect`: the task goes on, and what it did is forgotten.
+async fn forgotten_when_cancelled<T>(
+    mut task: JoinHandle<T>,
+    cancelled: impl Future<Output = ()>,
+    forget: impl FnOnce(),
+) -> Result<T, JoinError> {
+    tokio::select! {
+        biased;
+        () = cancelled => forget(),
+        done = &mut task => return done,
+    }
+    task.await
 }
 
 fn server_info() -> Implementation {

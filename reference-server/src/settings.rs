@@ -10,7 +10,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::clock::{Clock, ClockError};
-use crate::defect::Defect;
+use crate::defect::{Defect, Planted};
 use crate::failpoint::{Failpoint, Failpoints};
 use crate::guard::fingerprint::FingerprintKey;
 use crate::guard::request_state::StateSeal;
@@ -22,12 +22,13 @@ pub const FINGERPRINT_KEY_VARIABLE: &str = "GUARD_FINGERPRINT_KEY";
 
 const STATE_TTL_S: &str = "600";
 const AUTHORITY_S: &str = "300";
-const RETENTION_S: &str = "360";
-const BUSY_TIMEOUT_MS: &str = "2000";
+pub(crate) const RETENTION_S: &str = "360";
+pub(crate) const BUSY_TIMEOUT_MS: &str = "2000";
+const TOOL_VERSION: &str = "1.0";
 /// The longest limit that is accepted: ten years. It keeps every deadline far from overflow.
-const LIMIT_S_MAX: u32 = 10 * 366 * 86_400;
+pub(crate) const LIMIT_S_MAX: u32 = 10 * 366 * 86_400;
 /// The longest wait for a locked ledger that is accepted: half a minute.
-const BUSY_TIMEOUT_MS_MAX: u32 = 30_000;
+pub(crate) const BUSY_TIMEOUT_MS_MAX: u32 = 30_000;
 /// The longest principal or backend id that is accepted, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 
@@ -68,6 +69,9 @@ pub struct ServeArguments {
     /// How long a write waits for a locked ledger before it is refused as busy, in milliseconds
     #[arg(long, env = "GUARD_BUSY_TIMEOUT_MS", value_name = "MILLISECONDS", default_value = BUSY_TIMEOUT_MS, hide_env_values = true)]
     pub busy_timeout_ms: OsString,
+    /// The version of `create_issue`'s contract, which request states and fingerprints bind
+    #[arg(long, env = "GUARD_TOOL_VERSION", value_name = "VERSION", default_value = TOOL_VERSION, hide_env_values = true)]
+    pub tool_version: OsString,
     /// End or fail at a named cut point, once (for tests)
     #[arg(long, env = "GUARD_FAILPOINT", value_name = "NAME", hide_env_values = true)]
     pub failpoint: Option<OsString>,
@@ -87,6 +91,8 @@ pub struct Settings {
     pub principal: String,
     /// Which backend the store is bound to.
     pub backend: String,
+    /// The version of `create_issue`'s contract.
+    pub tool_version: String,
     /// Seals and opens request states.
     pub state_seal: StateSeal,
     /// The key of fingerprints.
@@ -96,7 +102,7 @@ pub struct Settings {
     /// The failpoint that is armed, if any.
     pub failpoints: Failpoints,
     /// The defect that is planted, if any.
-    pub defect: Option<Defect>,
+    pub planted: Planted,
 }
 
 /// How long things are good.
@@ -166,6 +172,9 @@ impl Settings {
             let text = required(name, variable(name).as_deref(), KEY_ADVICE)?;
             key_bytes(name, &text)
         };
+        let planted = Planted(choice("--defect (GUARD_DEFECT)", written.defect.as_deref(), || {
+            Defect::ALL.iter().map(|defect| defect.name()).collect()
+        })?);
         let settings = Self {
             database: database(written.database.as_deref())?,
             clock: clock(&written.clock)?,
@@ -179,10 +188,12 @@ impl Settings {
                 written.backend.as_deref(),
                 "name the store, as in sqlite:main",
             )?,
-            state_seal: StateSeal::new(key(STATE_KEY_VARIABLE)?).map_err(|_short| SettingError::WrongSecret {
-                name: STATE_KEY_VARIABLE,
-                advice: KEY_ADVICE,
-            })?,
+            tool_version: name(
+                "--tool-version (GUARD_TOOL_VERSION)",
+                Some(&written.tool_version),
+                "leave it out to get the default",
+            )?,
+            state_seal: state_seal(key(STATE_KEY_VARIABLE)?, planted)?,
             fingerprint_key: FingerprintKey::new(key(FINGERPRINT_KEY_VARIABLE)?).map_err(|_short| {
                 SettingError::WrongSecret {
                     name: FINGERPRINT_KEY_VARIABLE,
@@ -195,16 +206,31 @@ impl Settings {
                 written.failpoint.as_deref(),
                 || Failpoint::names().collect(),
             )?),
-            defect: choice("--defect (GUARD_DEFECT)", written.defect.as_deref(), || {
-                Defect::ALL.iter().map(|defect| defect.name()).collect()
-            })?,
+            planted,
         };
         settings.clock.now_s().map_err(SettingError::ClockIsSilent)?;
         Ok(settings)
     }
 }
 
-fn required(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
+fn state_seal(key: Vec<u8>, planted: Planted) -> Result<StateSeal, SettingError> {
+    let key = if planted.is(Defect::ForgetsFirstRound) {
+        let of_this_process = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+        of_this_process.iter().flat_map(uuid::Uuid::as_bytes).copied().collect()
+    } else {
+        key
+    };
+    StateSeal::new(key).map_err(|_short| SettingError::WrongSecret {
+        name: STATE_KEY_VARIABLE,
+        advice: KEY_ADVICE,
+    })
+}
+
+pub(crate) fn required(
+    name: &'static str,
+    value: Option<&OsStr>,
+    advice: &'static str,
+) -> Result<String, SettingError> {
     let value = value.ok_or(SettingError::Missing { name, advice })?;
     if value.is_empty() {
         return Err(SettingError::Empty { name, advice });
@@ -213,7 +239,7 @@ fn required(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> 
     text.ok_or_else(|| wrong(name, value, format!("it is not UTF-8; {advice}")))
 }
 
-fn wrong(name: &'static str, value: &OsStr, advice: String) -> SettingError {
+pub(crate) fn wrong(name: &'static str, value: &OsStr, advice: String) -> SettingError {
     SettingError::Wrong {
         name,
         value: value.to_string_lossy().into_owned(),
@@ -221,7 +247,7 @@ fn wrong(name: &'static str, value: &OsStr, advice: String) -> SettingError {
     }
 }
 
-fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {
+pub(crate) fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {
     const NAME: &str = "--database (GUARD_DATABASE)";
     const ADVICE: &str = "give the path of the SQLite store";
     let text = required(NAME, value, ADVICE)?;
@@ -241,13 +267,13 @@ fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {
     Err(wrong(NAME, OsStr::new(&text), advice.to_owned()))
 }
 
-fn clock(value: &OsStr) -> Result<Clock, SettingError> {
+pub(crate) fn clock(value: &OsStr) -> Result<Clock, SettingError> {
     const NAME: &str = "--clock (GUARD_CLOCK)";
     let text = required(NAME, Some(value), "use system, fixed:UNIX_SECONDS or file:PATH")?;
     Clock::parse(&text).map_err(|error| wrong(NAME, value, error.to_string()))
 }
 
-fn name(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
+pub(crate) fn name(name: &'static str, value: Option<&OsStr>, advice: &'static str) -> Result<String, SettingError> {
     let text = required(name, value, advice)?;
     if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) || text.trim() != text {
         let advice = format!("use at most {NAME_BYTES_MAX} printable bytes without white space around them");
@@ -276,7 +302,7 @@ fn limits(written: &ServeArguments) -> Result<Limits, SettingError> {
     })
 }
 
-fn whole(name: &'static str, value: &OsStr, at_most: u32) -> Result<u32, SettingError> {
+pub(crate) fn whole(name: &'static str, value: &OsStr, at_most: u32) -> Result<u32, SettingError> {
     let text = required(name, Some(value), "leave it out to get the default")?;
     let number = text.parse::<u32>().ok().filter(|number| (1..=at_most).contains(number));
     number.ok_or_else(|| wrong(name, value, format!("use a whole number from 1 to {at_most}")))

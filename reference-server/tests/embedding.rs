@@ -35,3 +35,18 @@ fn the_arguments_arrive() {
     };
     assert_eq!(serve.principal.as_deref(), Some("carol".as_ref()));
 }
+
+#[test]
+fn an_operators_commands_are_reached_through_the_host() {
+    for arguments in [
+        &["inspect", "op-1", "--format", "json"][..],
+        &["reconcile", "op-1", "--not-applied", "--reason", "never sent"],
+    ] {
+        let host = Host::try_parse_from(["harness", "reference-server"].iter().chain(arguments));
+        assert!(host.is_ok(), "{arguments:?}");
+    }
+    let Err(error) = Host::try_parse_from(["harness", "reference-server", "reconcile", "op-1", "--reason", "r"]) else {
+        panic!("a decision without a side was accepted");
+    };
+    assert!(error.to_string().contains("<--applied|--not-applied>"), "{error}");
+}

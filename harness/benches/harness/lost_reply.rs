@@ -201,6 +201,8 @@ impl Reading {
             | Body::StreamEnded
             | Body::SendFailed { .. }
             | Body::Signalled { .. }
+            | Body::KillCommandRun { .. }
+            | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
             | Body::TimedOut { .. }
             | Body::CaseEnded { .. } => {}

@@ -16,9 +16,13 @@
 //! | `protocol.rs` | requests and replies in both eras of MCP |
 //! | `store.rs` | the orders and the keys, in SQLite |
 //! | `files.rs` | the same in files instead |
+//! | `elicitation.rs` | asking for input inside a call |
 //! | `options.rs` | the flags |
 //! | `trouble.rs` | what `--misbehave` does; nothing of it belongs into a server |
+//! | `broker.rs` | a daemon that starts this server for others, as container engines do; nothing for a server either |
 
+mod broker;
+mod elicitation;
 mod files;
 mod options;
 mod protocol;
@@ -26,22 +30,26 @@ mod store;
 mod trouble;
 
 use std::error::Error;
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
 use serde_json::Value;
 
+use elicitation::{Client, Filled};
 use files::Kept;
 use options::Options;
 use protocol::{Call, Request};
 use store::{Order, Outcome};
-use trouble::{Kind, Trouble};
+use trouble::{Behind, Kind, Trouble};
 
 fn main() -> ExitCode {
-    let options = Options::parse();
-    let trouble = Trouble::of(&options);
-    match trouble.at_start(&options).and_then(|()| serve(&options, &trouble)) {
+    let done = broker::play().unwrap_or_else(|| {
+        let options = Options::parse();
+        let trouble = Trouble::of(&options);
+        trouble.at_start(&options).and_then(|()| serve(&options, &trouble))
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard output belongs to the protocol; what people should read goes to standard error.
@@ -58,18 +66,14 @@ fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
         trouble,
         store: Kept::open(&trouble.database(options), options)?,
         postponed: None,
+        behind: None,
         initialized: false,
+        client: Client::new(),
     };
-    for line in std::io::stdin().lock().lines() {
+    while let Some(frame) = server.client.next_frame()? {
         server.commit_postponed()?;
-        // A line that is no JSON, and a notification, get no answer.
-        let Some(request) = serde_json::from_str::<Value>(&line?)
-            .ok()
-            .as_ref()
-            .and_then(Request::of)
-        else {
-            continue;
-        };
+        // A notification gets no answer.
+        let Some(request) = Request::of(&frame) else { continue };
         if let Some(reply) = server.answer(&request)? {
             trouble.before_reply(&request)?;
             say(&reply)?;
@@ -97,8 +101,11 @@ struct Server<'a> {
     store: Kept,
     /// An order that was promised and not yet written: only a server that misbehaves has one.
     postponed: Option<Order>,
+    /// The thread that commits behind the replies: only a server that misbehaves has one.
+    behind: Option<Behind>,
     /// Whether the handshake of the legacy era has been done.
     initialized: bool,
+    client: Client,
 }
 
 impl Server<'_> {
@@ -112,6 +119,7 @@ impl Server<'_> {
             "server/discover" if era.is_modern() => protocol::discovered(request, &self.trouble.name()),
             "initialize" if era.is_legacy() => {
                 self.initialized = true;
+                self.client.declares(request.capabilities());
                 protocol::initialized(request, &self.trouble.name())
             }
             "ping" => protocol::result(request, &serde_json::json!({})),
@@ -144,8 +152,17 @@ impl Server<'_> {
         if self.trouble.has(Kind::NeverAnswerWrites) {
             return Ok(None);
         }
-        if self.trouble.has(Kind::AsynchronousWrite) {
-            self.postponed = Some(order);
+        self.trouble.ask_everything(&mut self.client)?;
+        let order = match self.fill_in(request, order)? {
+            Filled::In(order) => order,
+            Filled::Declined => return Ok(Some(protocol::tool_error(request, "DECLINED", "the user said no"))),
+            Filled::Unasked => {
+                let message = "this client asks its user nothing";
+                return Ok(Some(protocol::tool_error(request, "NOBODY_TO_ASK", message)));
+            }
+        };
+        if self.trouble.has(Kind::AsynchronousWrite) || self.trouble.has(Kind::CommitBehind) {
+            self.promise(order)?;
             return Ok(Some(protocol::tool_result(
                 request,
                 &serde_json::json!({"order_id": 1}),
@@ -165,6 +182,38 @@ impl Server<'_> {
                 "this key was used for another order",
             )),
         })
+    }
+
+    /// Asks for what the flags name. The modern era has another way of asking, which this server does not know.
+    fn fill_in(&mut self, request: &Request, mut order: Order) -> Result<Filled, Box<dyn Error>> {
+        if request.is_modern {
+            return Ok(Filled::In(order));
+        }
+        for field in &self.options.elicit {
+            if !self.client.fills_in_forms && !self.trouble.has(Kind::AskUndeclared) {
+                return Ok(Filled::Unasked);
+            }
+            order = match self.client.fill_in(*field, order)? {
+                Filled::In(order) => order,
+                other @ (Filled::Declined | Filled::Unasked) => return Ok(other),
+            };
+        }
+        Ok(Filled::In(order))
+    }
+
+    /// What a server does that misbehaves: it answers, and writes later.
+    fn promise(&mut self, order: Order) -> Result<(), Box<dyn Error>> {
+        if self.trouble.has(Kind::AsynchronousWrite) {
+            self.postponed = Some(order);
+            return Ok(());
+        }
+        let behind = match self.behind.take() {
+            Some(behind) => behind,
+            None => Behind::start(&self.trouble.database(self.options), self.options)?,
+        };
+        behind.commit(order);
+        self.behind = Some(behind);
+        Ok(())
     }
 
     fn commit_postponed(&mut self) -> Result<(), Box<dyn Error>> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::elicitation::Field;
 use crate::trouble::Kind;
 
 /// A small MCP server that keeps orders in SQLite
@@ -21,12 +22,27 @@ pub(crate) struct Options {
     /// How SQLite commits
     #[arg(long, value_enum, default_value = "wal")]
     pub(crate) journal: Journal,
+    /// Whether others may read while this server lives
+    #[arg(long, value_enum, default_value = "normal")]
+    pub(crate) locking: Locking,
+    /// How long a commit of somebody else is waited for, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 5_000)]
+    pub(crate) busy_timeout: u64,
+    /// Keep a table of all attempts to write, replays and refusals too
+    #[arg(long)]
+    pub(crate) audit: bool,
+    /// So many transactions of their own before each order: steps of a long write
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub(crate) commits_before: u32,
     /// By what a repeated order is known
     #[arg(long, value_enum, default_value = "key")]
     pub(crate) dedupe: Dedupe,
     /// What becomes of another order under a used key
     #[arg(long, value_enum, default_value = "refuse")]
     pub(crate) conflict: OnConflict,
+    /// What to ask the user for inside the call before an order is written (legacy era), one question each
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) elicit: Vec<Field>,
     /// Mistakes to make, for tests. May be repeated
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) misbehave: Vec<Kind>,
@@ -92,6 +108,24 @@ impl Journal {
             Self::Truncate => "TRUNCATE",
             Self::Persist => "PERSIST",
             Self::Memory => "MEMORY",
+        }
+    }
+}
+
+/// Whether others may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Locking {
+    /// The lock is given back after each transaction
+    Normal,
+    /// The lock is kept: nobody else can read or write
+    Exclusive,
+}
+
+impl Locking {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "NORMAL",
+            Self::Exclusive => "EXCLUSIVE",
         }
     }
 }

@@ -51,6 +51,11 @@ impl Request {
         })
     }
 
+    /// What a client of the legacy era declares in its handshake.
+    pub(crate) fn capabilities(&self) -> &Value {
+        &self.params["capabilities"]
+    }
+
     /// The tool call that it is, or what is wrong with it.
     pub(crate) fn call(&self) -> Result<Call, String> {
         let arguments = &self.params["arguments"];

@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 
 use crate::options::{Dedupe, OnConflict, Options};
 
-/// How long a commit of somebody else is waited for.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, note TEXT NOT NULL, qty INTEGER NOT NULL, key TEXT);
     CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, request TEXT NOT NULL, result TEXT NOT NULL);";
+
+/// One row for each attempt, and one for each step of a long write.
+const LOGS: &str = "
+    CREATE TABLE IF NOT EXISTS attempts (id INTEGER PRIMARY KEY, note TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS steps (id INTEGER PRIMARY KEY, at TEXT NOT NULL);";
 
 /// What makes an order unique by its content.
 const NATURAL_KEY: &str = "CREATE UNIQUE INDEX IF NOT EXISTS content ON orders (note, qty)";
@@ -44,28 +46,41 @@ pub(crate) struct Store {
     connection: Connection,
     dedupe: Dedupe,
     conflict: OnConflict,
+    audit: bool,
+    commits_before: u32,
 }
 
 impl Store {
     /// Opens the file, and makes the tables in it that are not there.
     pub(crate) fn open(path: &Path, options: &Options) -> rusqlite::Result<Self> {
         let connection = Connection::open(path)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.busy_timeout(Duration::from_millis(options.busy_timeout))?;
+        connection.pragma_update(None, "locking_mode", options.locking.name())?;
         connection.pragma_update(None, "journal_mode", options.journal.name())?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.execute_batch(TABLES)?;
         if options.dedupe == Dedupe::Content {
             connection.execute_batch(NATURAL_KEY)?;
         }
+        if options.audit || options.commits_before > 0 {
+            connection.execute_batch(LOGS)?;
+        }
         Ok(Self {
             connection,
             dedupe: options.dedupe,
             conflict: options.conflict,
+            audit: options.audit,
+            commits_before: options.commits_before,
         })
     }
 
     /// Writes an order, unless it was written before.
     pub(crate) fn create(&mut self, order: &Order) -> rusqlite::Result<Outcome> {
+        if self.audit {
+            self.connection
+                .execute("INSERT INTO attempts (note) VALUES (?1)", [&order.note])?;
+        }
+        self.take_steps()?;
         // The lock is taken before the look, so that two processes cannot both find nothing.
         let transaction = self
             .connection
@@ -81,6 +96,19 @@ impl Store {
         let result = insert(&transaction, order, self.dedupe)?;
         transaction.commit()?;
         Ok(Outcome::Created(result))
+    }
+
+    /// The steps of a long write. They are worth little, so they need not reach the disk one by one.
+    fn take_steps(&self) -> rusqlite::Result<()> {
+        if self.commits_before == 0 {
+            return Ok(());
+        }
+        self.connection.pragma_update(None, "synchronous", "OFF")?;
+        for _ in 0..self.commits_before {
+            self.connection
+                .execute("INSERT INTO steps (at) VALUES (strftime('%s', 'now'))", [])?;
+        }
+        self.connection.pragma_update(None, "synchronous", "FULL")
     }
 
     /// What a server does that misbehaves: an equal row in the place of the first one.

@@ -10,10 +10,11 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use crate::elicitation::Client;
 use crate::options::Options;
 use crate::protocol::Request;
 use crate::say;
-use crate::store::{Outcome, Store};
+use crate::store::{Order, Outcome, Store};
 
 /// The mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,8 +65,14 @@ pub(crate) enum Kind {
     AsynchronousWrite,
     /// Leave half an order in the file at the end
     TearAtEnd,
+    /// Reply first, and let a thread commit a moment later; what it has not committed at the end is committed then
+    CommitBehind,
     /// Exit after a commit, before its reply
     ExitAfterCommit,
+    /// Ask also a client that declared no answers
+    AskUndeclared,
+    /// Send every other kind of request to the client before a write, and wait for each answer
+    AskEverything,
 }
 
 /// Control sequences, line ends, and what build logs read as commands.
@@ -75,6 +82,9 @@ const BIG_LINE_BYTES: usize = 50 * 1024 * 1024;
 
 /// After so long the child that was left behind ends by itself.
 const CHILD_LIFE_MAX: Duration = Duration::from_secs(120);
+
+/// So long after the reply the thread commits.
+const BEHIND: Duration = Duration::from_millis(200);
 
 /// Tells the child that was left behind what it is.
 const CHILD_VARIABLE: &str = "PLAIN_SERVER_CHILD";
@@ -165,6 +175,19 @@ impl Trouble {
         Ok(())
     }
 
+    /// What is asked before a write is done.
+    pub(crate) fn ask_everything(&self, client: &mut Client) -> Result<(), Box<dyn Error>> {
+        if self.has(Kind::AskEverything) {
+            for method in ["ping", "roots/list", "sampling/createMessage", "no/such"] {
+                client.ask(method, &json!({}))?;
+            }
+            let page =
+                json!({"mode": "url", "url": "https://example.com", "elicitationId": "1", "message": "Go there"});
+            client.ask("elicitation/create", &page)?;
+        }
+        Ok(())
+    }
+
     /// What is sent before a reply.
     pub(crate) fn before_reply(&self, request: &Request) -> Result<(), Box<dyn Error>> {
         let text = request.id.to_string();
@@ -224,6 +247,49 @@ impl Trouble {
             result[HOSTILE] = 1.into();
         }
         result
+    }
+}
+
+/// Commits orders on a thread of its own, behind the replies; ends, with everything committed, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    orders: Option<mpsc::Sender<Order>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Behind {
+    /// The thread, with a connection of its own.
+    pub(crate) fn start(path: &Path, options: &Options) -> rusqlite::Result<Self> {
+        let mut store = Store::open(path, options)?;
+        let (orders, taken) = mpsc::channel::<Order>();
+        let thread = std::thread::spawn(move || {
+            for order in taken {
+                let (_keep, nothing) = mpsc::channel::<()>();
+                let _ = nothing.recv_timeout(BEHIND);
+                if let Err(error) = store.create(&order) {
+                    let _ = writeln!(std::io::stderr(), "plain-server: commit behind the reply: {error}");
+                }
+            }
+        });
+        Ok(Self {
+            orders: Some(orders),
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn commit(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order);
+        }
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 

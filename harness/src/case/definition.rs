@@ -125,7 +125,8 @@ pub struct Bounds {
     pub start_ms: u64,
     /// From sending the last round to its effect showing in the store.
     pub effect_visible_ms: u64,
-    /// From the visible effect to the whole reply lying in our pipe.
+    /// From the visible effect to the whole reply lying in our pipe. Also how long a store has to stay unreadable, before the
+    /// request and after the reply, for the whole reply to mark the moment instead.
     pub withheld_reply_ms: u64,
     /// From a request to its reply.
     pub reply_ms: u64,
@@ -274,7 +275,7 @@ pub enum Round {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
-    /// Until read-back of the live store shows the effect.
+    /// Until read-back of the live store shows the effect; where nobody can read it, until the whole reply is there.
     EffectVisible,
 }
 

@@ -125,6 +125,12 @@ fn show_plan(printer: &mut Printer, dry: &DryRun) {
     let mut line = |label: &str, text: &str| printer.line(&[span(Style::Bold, format!("{label:<10}")), plain(text)]);
     line("target", &dry.target);
     line("launch", &dry.command.join(" "));
+    if let Some(kill) = &dry.kill {
+        line("kill with", &kill.join(" "));
+    }
+    if let Some(reason) = &dry.cannot_kill {
+        line("no kill", reason);
+    }
     line("in", &dry.cwd);
     line("HOME", &format!("{} (new for each case)", dry.home));
     line("variables", &dry.environment.join(" "));

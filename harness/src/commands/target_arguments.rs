@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_effects, set_write};
+use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_effects, set_kill, set_write};
 
 /// A file of variables is never larger than this, in bytes.
 const ENV_FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -39,6 +39,10 @@ pub(super) struct TargetArguments {
     /// Working directory of the server
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// Command that kills the server, as one shell-like word, where what is launched does not own it (`docker run`, `ssh`);
+    /// `{launch}`, here and in the server's command, is a text that no other launch has
+    #[arg(long, value_name = "CMD")]
+    kill: Option<String>,
     /// Pass on your whole environment, not only the usual list
     #[arg(long)]
     inherit_env: bool,
@@ -73,6 +77,9 @@ impl TargetArguments {
             if let Some(sql) = &self.effects {
                 set_effects(target, sql).map_err(|message| format!("--effects: {message}"))?;
             }
+        }
+        if let Some(line) = &self.kill {
+            set_kill(target, split_words("--kill", line)?).map_err(|message| format!("--kill: {message}"))?;
         }
         let launch = &mut target.launch;
         launch.inherit_env |= self.inherit_env;
@@ -133,6 +140,9 @@ impl TargetArguments {
         if let Some(cwd) = &self.cwd {
             flag("--cwd", &cwd.display().to_string());
         }
+        if let Some(line) = &self.kill {
+            flag("--kill", line);
+        }
         if self.inherit_env {
             words.push("--inherit-env".to_owned());
         }
@@ -192,7 +202,7 @@ pub(super) fn split_words(flag: &str, line: &str) -> Result<Vec<String>, String>
     }
     words.extend(word);
     if words.is_empty() {
-        return Err(format!("{flag} is empty: name the command to start"));
+        return Err(format!("{flag} is empty: name the command"));
     }
     Ok(words)
 }
@@ -220,7 +230,7 @@ mod tests {
         );
         assert_eq!(words("a '' b"), ["a", "", "b"]);
         assert!(split_words("--stdio", "a 'b").is_err());
-        assert!(split_words("--stdio", "  ").is_err());
+        assert!(split_words("--kill", "  ").is_err());
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
             name: target.name.clone(),
             source: target.source.clone(),
             command: target.launch.command.clone(),
+            kill: target.launch.kill.clone(),
             env: target.launch.env.clone(),
             secrets: target.launch.secrets.keys().cloned().collect(),
             contract: target.contract.clone(),

@@ -14,6 +14,10 @@ pub struct DryRun {
     pub target: String,
     /// Program and arguments, filled in for the first case.
     pub command: Vec<String>,
+    /// The command that kills the server, filled in likewise, where what is launched does not own it.
+    pub kill: Option<Vec<String>>,
+    /// Why no case that kills can be run, where that is known.
+    pub cannot_kill: Option<String>,
     /// The working directory.
     pub cwd: String,
     /// The new HOME of the server.
@@ -35,7 +39,11 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let staged = |error| ConductError::stage(request, error);
     let setting = setting_of(request)?;
     let stage = setting.dry_stage();
-    let spec = setting.launch_spec(&stage, std::path::PathBuf::new()).map_err(staged)?;
+    let launch = setting.for_launch(&stage, "dry");
+    let spec = setting
+        .launch_spec(&launch, std::path::PathBuf::new())
+        .map_err(staged)?;
+    let kill = setting.kill_command(&launch).map_err(staged)?;
     let store = setting.store_path(&stage).map_err(staged)?;
     let mut target = setting.target.clone();
     if target.write.is_some() && target.store.is_some() {
@@ -55,6 +63,8 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     Ok(DryRun {
         target: request.target.title(),
         command: std::iter::once(&spec.program).chain(&spec.args).map(text).collect(),
+        kill: kill.map(|kill| kill.words()),
+        cannot_kill: target.launch.cannot_kill(),
         cwd: spec.cwd.display().to_string(),
         home: spec.env.get(std::ffi::OsStr::new("HOME")).map(text).unwrap_or_default(),
         environment: spec.env.keys().map(text).collect(),

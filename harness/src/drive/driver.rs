@@ -5,23 +5,26 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::DriveError;
+use super::answers::{Answers, ROUNDS_MAX, Written};
 use super::clock::{self, Clock};
+use super::living;
 use super::observer::Observer;
 use super::scribe::Scribe;
-use super::session::{Answer, Received, Session};
+use super::session::{Answer, Received, Session, Stopped};
 use super::stage::{RunSetting, Stage};
+use super::watch::Watch;
 use crate::case::{Case, Doubled, From, Step, When, WriteStep};
-use crate::fault::{Act, Delivery, Fault, Seen, WithholdReply};
+use crate::fault::{Act, Delivery, Fault, Moment, Seen, Sight, WithholdReply};
 use crate::plan::{Call, Plan};
 use crate::protocol::{self, Era, Reply, ReplyKind};
-use crate::readback::{LiveStore, Poll, Query};
 use crate::record::{Body, CaseFolder, Evidence, Outcome, RECORD_FORMAT};
 
 /// How long one look for a frame may take between two polls of the store (milliseconds).
 const LOOK_MS: u64 = 1;
 
-/// How often a server may ask for more input within one write.
-const ROUNDS_MAX: usize = 8;
+/// Why a fault at the last round missed it where the server did not ask for what the profile answers.
+const REPLIED_UNASKED: &str = "the server replied without asking for anything that [write] responses answers, so its reply was \
+     delivered; leave responses out if it does not ask";
 
 /// What a case is run on.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +54,10 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
         let outcome = Outcome::Unsupported;
         return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
     }
+    if let Some(reason) = run.setting.target.launch.cannot_kill().filter(|_| run.plan.kills()) {
+        let outcome = Outcome::Stopped { reason };
+        return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
+    }
     if let Some(control) = run.failed_control {
         let reason = format!("it was not run, because the control `{control}` did not pass");
         let outcome = Outcome::Stopped { reason };
@@ -65,11 +72,15 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
         observer,
         session: None,
         last_requests: BTreeMap::new(),
+        does_without_answers: false,
     };
-    let outcome = driver.steps().await?;
+    let mut outcome = driver.steps().await?;
     // Whatever a case leaves running is ended before the next one begins.
     if let Some(session) = driver.session.take() {
-        session.kill(driver.scribe, Delivery::Deliver).await?;
+        let stopped = session.kill(driver.scribe, Delivery::Deliver).await?;
+        if let (Outcome::Finished, Some(reason)) = (&outcome, stopped.trouble) {
+            outcome = Outcome::Stopped { reason };
+        }
     }
     Ok(scribe.write(None, Body::CaseEnded { outcome })?)
 }
@@ -82,6 +93,8 @@ struct Driver<'a> {
     session: Option<Session>,
     /// The last request of each operation, which a repeat sends again.
     last_requests: BTreeMap<String, Value>,
+    /// Whether a write has succeeded although a question was refused: then no later failure comes from that.
+    does_without_answers: bool,
 }
 
 impl Driver<'_> {
@@ -112,13 +125,12 @@ impl Driver<'_> {
             Step::Stop { .. } => {
                 if let Some(session) = self.session.take() {
                     let stopped = session.stop(self.scribe, bounds.stop_ms, bounds.quiet_ms).await?;
-                    return Ok(quiet(stopped.survivors));
+                    return Ok(quiet(stopped));
                 }
             }
             Step::Kill { .. } => {
                 if let Some(session) = self.session.take() {
-                    let survivors = session.kill(self.scribe, Delivery::Deliver).await?;
-                    return Ok(quiet(survivors));
+                    return Ok(quiet(session.kill(self.scribe, Delivery::Deliver).await?));
                 }
             }
             Step::Observe { label, when, doubled } => self.observe(label, *when, *doubled).await?,
@@ -136,12 +148,12 @@ impl Driver<'_> {
     }
 
     async fn start(&mut self, process: &str) -> Result<Result<(), String>, DriveError> {
-        let spec = self
-            .run
-            .setting
-            .launch_spec(&self.stage, self.run.folder.stderr_file(process))?;
-        let mut session = match Session::launch(self.scribe, process, &spec, self.run.era) {
-            Ok(session) => session,
+        let setting = self.run.setting;
+        let stage = setting.for_launch(&self.stage, process);
+        let spec = setting.launch_spec(&stage, self.run.folder.stderr_file(process))?;
+        let kill = setting.kill_command(&stage)?;
+        let mut session = match Session::launch(self.scribe, process, &spec, kill, self.run.era) {
+            Ok(session) => session.offering(setting.offer()),
             Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
             Err(error) => return Err(error),
         };
@@ -164,9 +176,17 @@ impl Driver<'_> {
         let Some(observer) = &mut self.observer else {
             return Ok(());
         };
+        let (plan, folder) = (self.run.plan, self.run.folder);
         let observation = match when {
-            When::Now => observer.live(self.run.plan, label, self.run.plan.bounds.quiet_ms).await,
-            When::Quiet => observer.frozen(self.run.plan, label, self.run.folder, doubled)?,
+            When::Now => living::observe(observer, self.session.as_mut(), self.scribe, plan, label, folder).await?,
+            When::Quiet => {
+                if self.run.setting.target.launch.kill.is_some() {
+                    // A kill command may return before the server is gone.
+                    let bound = std::time::Duration::from_millis(plan.bounds.quiet_ms);
+                    clock::wait_until(bound, || !observer.is_held(&[])).await;
+                }
+                observer.frozen(plan, label, folder, doubled)?
+            }
         };
         let sha256 = Evidence::write_json(&self.run.folder.observation_file(label), &observation)?;
         let observed = Body::Observed {
@@ -200,9 +220,12 @@ impl Driver<'_> {
         self.rounds(write, call, first).await
     }
 
-    /// Sends a request and answers what the server asks, until a reply that asks nothing, or the fault.
+    /// Sends a request and answers what the server asks, in replies (modern era) or inside the call (legacy era), until a
+    /// reply that asks nothing, or the fault.
     async fn rounds(&mut self, write: &WriteStep, call: &Call, first: Value) -> Result<Result<(), String>, DriveError> {
         let mut request = first;
+        let offer = self.session.as_ref().map(Session::offer).unwrap_or_default();
+        let mut answers = Answers::new(call, offer, self.does_without_answers);
         for _ in 0..ROUNDS_MAX {
             if !write.changed {
                 self.last_requests.insert(write.operation.clone(), request.clone());
@@ -210,25 +233,39 @@ impl Driver<'_> {
             // Without questions to expect, the first request is the last; else the one that carries the answers is.
             let is_last = call.responses.is_empty() || request.pointer("/params/inputResponses").is_some();
             if write.fault.is_some() && is_last {
-                return self.break_at(write, &request).await;
+                return self.break_at(write, &request, &request, &mut answers).await;
             }
             let Some(session) = &mut self.session else {
                 return Ok(Ok(()));
             };
-            let Answer::Reply(reply) = session
-                .ask(self.scribe, &request, self.run.plan.bounds.reply_ms)
+            let reply_ms = self.run.plan.bounds.reply_ms;
+            let hold = write.fault.is_some();
+            let reply = match session
+                .write(self.scribe, &request, &mut answers, reply_ms, hold)
                 .await?
-            else {
-                return Ok(Ok(()));
+            {
+                Written::Ended(Answer::Reply(reply)) => {
+                    self.does_without_answers |= answers.was_refused();
+                    reply
+                }
+                Written::Ended(Answer::TimedOut | Answer::Gone) => return Ok(Ok(())),
+                // The answer begins the last round: what came before it has reached the client side.
+                Written::Asked(answer) => return self.break_at(write, &request, &answer, &mut answers).await,
+                Written::Stuck(reason) => return Ok(Err(reason)),
             };
             let id = self.scribe.new_id();
             match continuation(&request, &reply, call, id) {
                 Some(Ok(next)) => request = next,
                 Some(Err(reason)) => return Ok(Err(reason)),
                 None if write.fault.is_some() => {
-                    let reason = "the write ended before the request at which the fault was to strike".to_owned();
+                    let reason = REPLIED_UNASKED.to_owned();
                     self.scribe.write(None, Body::FaultMissed { reason })?;
-                    return Ok(Ok(()));
+                    // The steps that follow count on a dead server, and what they met instead would hide the reason.
+                    let Some(session) = self.session.take() else {
+                        return Ok(Ok(()));
+                    };
+                    let survivors = session.kill(self.scribe, Delivery::Deliver).await?;
+                    return Ok(quiet(survivors));
                 }
                 None => return Ok(Ok(())),
             }
@@ -236,8 +273,15 @@ impl Driver<'_> {
         Ok(Err(format!("the server asked for input more than {ROUNDS_MAX} times")))
     }
 
-    /// Sends the request with the fault at work.
-    async fn break_at(&mut self, write: &WriteStep, request: &Value) -> Result<Result<(), String>, DriveError> {
+    /// Sends the frame that begins the last round of a request (itself, or the answer to what the server asked inside it) with
+    /// the fault at work.
+    async fn break_at(
+        &mut self,
+        write: &WriteStep,
+        request: &Value,
+        last_round: &Value,
+        answers: &mut Answers<'_>,
+    ) -> Result<Result<(), String>, DriveError> {
         let bounds = self.run.plan.bounds;
         let mut fault = WithholdReply::new(&bounds);
         let (Some(observer), Some(session)) = (&self.observer, &mut self.session) else {
@@ -246,28 +290,37 @@ impl Driver<'_> {
             ));
         };
         let (reader, query) = observer.watch(self.run.plan, &write.operation);
-        let mut watch = Watch {
-            reader,
-            query,
-            polls: 0,
-        };
+        let mut watch = Watch::new(reader, query);
+        // A store that stays unreadable for so long counts as one that nobody can read beside this server.
+        let before = watch.count_until_read(bounds.withheld_reply_ms).await?;
         let mut seen = Seen {
-            effects_before: watch.count_until_read(bounds.quiet_ms).await?,
+            effects_before: before.unwrap_or_else(|| observer.last_count(&write.operation)),
+            store_before: Sight::of(before.is_some()),
             ..Seen::default()
         };
-        session.send(self.scribe, request, bounds.reply_ms).await?;
+        session.send(self.scribe, last_round, bounds.reply_ms).await?;
         let since = Clock::start();
         let mut told = false;
         let act = loop {
             let look = std::time::Duration::from_millis(LOOK_MS);
-            if let Received::Frame(frame) = session.receive(self.scribe, look, fault.delivery()).await? {
+            // Once the effect is there, the client side is cut off from everything.
+            let received = if told {
+                session.receive(self.scribe, look, fault.delivery()).await?
+            } else {
+                session.receive_or_be_asked(self.scribe, look, fault.delivery()).await?
+            };
+            if let Received::Frame(frame) = received {
                 seen.reply_is_whole |= Reply::to(&frame, &request["id"]).is_some();
+                if !told && let Err(reason) = session.respond(self.scribe, &frame, answers, bounds.reply_ms).await? {
+                    return Ok(Err(reason));
+                }
             }
             seen.stream_ended = session.stream_ended();
             if seen.stream_ended {
                 clock::pause().await;
             }
             seen.effects_now = watch.count()?.or(seen.effects_now);
+            seen.store_now = Sight::of(watch.unread().is_none());
             seen.elapsed_ms = since.stamp().micros / 1000;
             if let (Some(effects), false) = (seen.effects_now, told)
                 && effects > seen.effects_before
@@ -276,54 +329,36 @@ impl Driver<'_> {
                 let body = Body::EffectVisible {
                     effects,
                     effects_before: seen.effects_before,
-                    polls: watch.polls,
+                    polls: watch.polls(),
                 };
                 self.scribe.write(Some(&session.process), body)?;
             }
             match fault.next(seen) {
                 Act::Wait => {}
-                act @ (Act::KillTree | Act::Missed(_)) => break act,
+                act @ (Act::KillTree(_) | Act::Missed(_)) => break act,
             }
         };
-        if let Act::Missed(reason) = act {
-            self.scribe.write(None, Body::FaultMissed { reason })?;
-        }
-        if let Some(session) = self.session.take() {
-            let survivors = session.kill(self.scribe, fault.delivery()).await?;
-            return Ok(quiet(survivors));
-        }
-        Ok(Ok(()))
-    }
-}
-
-/// Polls the living store for the effects of one operation.
-struct Watch {
-    reader: LiveStore,
-    query: Query,
-    polls: u64,
-}
-
-impl Watch {
-    /// How many effects there are; nothing when nothing new is known.
-    fn count(&mut self) -> Result<Option<usize>, DriveError> {
-        self.polls += 1;
-        match self.reader.poll(&self.query) {
-            Ok(Poll::Rows(rows)) => Ok(Some(rows.count())),
-            Ok(Poll::Absent) | Err(crate::readback::ReadError::NoSuchTable { .. }) => Ok(Some(0)),
-            Ok(Poll::Unchanged | Poll::Busy) => Ok(None),
-            Err(error) => Err(DriveError::Watch(error)),
-        }
-    }
-
-    async fn count_until_read(&mut self, bound_ms: u64) -> Result<usize, DriveError> {
-        let deadline = clock::Deadline::after(std::time::Duration::from_millis(bound_ms));
-        loop {
-            match self.count()? {
-                Some(count) => return Ok(count),
-                None if deadline.has_passed() => return Ok(0),
-                None => clock::pause().await,
+        let is_missed = matches!(act, Act::Missed(_));
+        self.does_without_answers |= answers.was_refused() && !is_missed;
+        match act {
+            Act::Wait | Act::KillTree(Moment::Effect) => {}
+            Act::KillTree(Moment::Reply) => {
+                let (why, polls) = (watch.unread().unwrap_or_default().to_owned(), watch.polls());
+                let body = Body::ReplyMarkedMoment { why, polls };
+                self.scribe.write(Some(&session.process), body)?;
+            }
+            Act::Missed(reason) => {
+                let reason = answers.excuse(reason);
+                self.scribe.write(None, Body::FaultMissed { reason })?;
             }
         }
+        if let Some(session) = self.session.take() {
+            let mut stopped = session.kill(self.scribe, fault.delivery()).await?;
+            // What was missed is missed, whether or not there was still a server to be killed.
+            stopped.trouble = stopped.trouble.filter(|_| !is_missed);
+            return Ok(quiet(stopped));
+        }
+        Ok(Ok(()))
     }
 }
 
@@ -371,13 +406,16 @@ fn continuation(request: &Value, reply: &Value, call: &Call, id: u64) -> Option<
     Some(Ok(protocol::continue_call(request, id, &responses, state)))
 }
 
-fn quiet(survivors: usize) -> Result<(), String> {
-    if survivors == 0 {
-        return Ok(());
+fn quiet(stopped: Stopped) -> Result<(), String> {
+    match stopped {
+        Stopped {
+            trouble: Some(trouble), ..
+        } => Err(trouble),
+        Stopped { survivors: 0, .. } => Ok(()),
+        Stopped { survivors, .. } => Err(format!(
+            "{survivors} processes of the server could not be ended, so nothing can be counted"
+        )),
     }
-    Err(format!(
-        "{survivors} processes of the server could not be ended, so nothing can be counted"
-    ))
 }
 
 fn describe(step: &Step) -> String {

@@ -11,12 +11,17 @@
 //! - [`session`]: one server process and the conversation with it.
 //! - [`holder`]: whether somebody outside the server's tree has the store open.
 //! - [`observer`]: read-back at a named moment.
+//! - [`answers`]: what a server asks while a write is in flight, and what it is answered.
+//! - [`living`]: the same while the server lives, also where nobody can read beside it.
+//! - [`outside`]: the kill of a server that is no process of ours.
+//! - [`watch`]: polls the living store for one effect.
 //! - [`driver`]: the steps of a plan, in order.
 //! - [`calibrate`]: where the effect shows, where nobody said it.
 //! - [`probe`]: whether the target starts, and which era it speaks.
 //!
 //! Nothing here judges. `judge` and `report` never import this room.
 
+mod answers;
 mod calibrate;
 pub mod clock;
 mod driver;
@@ -24,16 +29,20 @@ mod environment;
 pub mod framing;
 pub mod guard;
 mod holder;
+mod living;
 mod observer;
+mod outside;
 mod probe;
 pub mod process;
 mod scribe;
 mod session;
 mod stage;
 pub mod transport;
+mod watch;
 
 pub use calibrate::{Calibrated, Written, calibrate};
 pub use driver::{CaseRun, run_case};
+pub use outside::KillCommand;
 pub use probe::{Found, probe};
 pub use scribe::Scribe;
 pub use stage::{RunSetting, Stage, StageError};
@@ -71,7 +80,8 @@ pub enum DriveError {
     /// Somebody who is no process of the server has the store open.
     #[error(
         "the store is still open in process {pid} ({name}), which the launch command did not start: a kill does not reach it, so \
-         nothing can be said of a crash"
+         nothing can be said of a crash; launch the process that owns the store, or add `[launch] kill` (`--kill`): a command that \
+         kills it"
     )]
     StoreIsOpen {
         /// The process.

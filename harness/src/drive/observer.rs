@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
-use super::holder::{Holder, holder_of};
+use super::holder::{Holder, holder_of, is_open_in};
 use crate::case::{Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
@@ -42,13 +42,29 @@ impl Observer {
         (LiveStore::open(&self.store, &self.effects), query)
     }
 
-    /// Reads the living store.
+    /// How many effects of an operation the last observation counted that could count them.
+    pub(super) fn last_count(&self, operation: &str) -> usize {
+        self.last_counts.get(operation).copied().unwrap_or_default()
+    }
+
+    /// Whether a process other than this one and those in `except` has the store open.
+    pub(super) fn is_held(&self, except: &[i32]) -> bool {
+        holder_of(&self.store, except).is_some()
+    }
+
+    /// Whether one of these processes has the store open.
+    pub(super) fn is_open_in(&self, pids: &[i32]) -> bool {
+        is_open_in(&self.store, pids)
+    }
+
+    /// Reads the living store; all readings together wait for a busy one no longer than the bound.
     pub(super) async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Observation {
+        let deadline = Deadline::after(Duration::from_millis(bound_ms));
         let mut operations = BTreeMap::new();
         for name in plan.operations.keys() {
-            let effects = self.read_live(&query(&self.effects, plan, name), bound_ms).await;
+            let effects = self.read_live(&query(&self.effects, plan, name), deadline).await;
             let ledger = match &self.ledger {
-                Some(selector) => Some(self.read_live(&query(selector, plan, name), bound_ms).await),
+                Some(selector) => Some(self.read_live(&query(selector, plan, name), deadline).await),
                 None => None,
             };
             let seen = OperationSeen {
@@ -61,8 +77,7 @@ impl Observer {
         self.observation(label, When::Now, ReadFrom::Live, operations)
     }
 
-    async fn read_live(&self, query: &Query, bound_ms: u64) -> Reading {
-        let deadline = Deadline::after(Duration::from_millis(bound_ms));
+    async fn read_live(&self, query: &Query, deadline: Deadline) -> Reading {
         let query = query.while_living();
         let mut reader = LiveStore::open(&self.store, &query.selector);
         loop {
@@ -92,7 +107,19 @@ impl Observer {
         folder: &CaseFolder,
         doubled: Option<Doubled>,
     ) -> Result<Observation, DriveError> {
-        if let Some(Holder { pid, name }) = holder_of(&self.store) {
+        self.frozen_beside(plan, label, folder, (When::Quiet, doubled), &[])
+    }
+
+    /// The same beside processes of the server that stand still.
+    pub(super) fn frozen_beside(
+        &mut self,
+        plan: &Plan,
+        label: &str,
+        folder: &CaseFolder,
+        (when, doubled): (When, Option<Doubled>),
+        paused: &[i32],
+    ) -> Result<Observation, DriveError> {
+        if let Some(Holder { pid, name }) = holder_of(&self.store, paused) {
             return Err(DriveError::StoreIsOpen { pid, name });
         }
         let into = folder.store_folder(label);
@@ -120,7 +147,7 @@ impl Observer {
             folder: (tree.shape != Shape::Absent).then(|| inside.display().to_string()),
             store: tree,
         };
-        Ok(self.observation(label, When::Quiet, read, operations))
+        Ok(self.observation(label, when, read, operations))
     }
 
     /// The count of the same query where every marked row stands twice; nothing where it is not needed or cannot be made.

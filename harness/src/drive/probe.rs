@@ -107,8 +107,10 @@ impl Probing<'_> {
 
     fn launch(&self, scribe: &mut Scribe, process: &str, era: Era) -> Result<Session, DriveError> {
         let stage = self.setting.stage(&format!("probe-{process}"))?;
+        let stage = self.setting.for_launch(&stage, process);
         let spec = self.setting.launch_spec(&stage, self.folder.stderr_file(process))?;
-        Session::launch(scribe, process, &spec, era)
+        let kill = self.setting.kill_command(&stage)?;
+        Ok(Session::launch(scribe, process, &spec, kill, era)?.offering(self.setting.offer()))
     }
 
     async fn initialize(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {

@@ -48,13 +48,14 @@ impl Scribe {
         self.recorder.write(at.micros, process, body).map(drop)
     }
 
-    /// Writes a frame that came in; returns it as JSON, where it is JSON.
+    /// Writes a frame that came in, and whether it is withheld, which its payload may decide; returns it as JSON, where it is
+    /// JSON.
     pub fn write_incoming(
         &mut self,
         at: Stamp,
         process: &str,
         frame: RawFrame,
-        withheld: bool,
+        withheld: impl FnOnce(Option<&serde_json::Value>) -> bool,
     ) -> Result<Option<serde_json::Value>, DriveError> {
         self.incoming_bytes += frame.length_bytes() + FRAME_COST_BYTES;
         if self.incoming_bytes > INCOMING_BYTES_MAX {
@@ -68,13 +69,13 @@ impl Scribe {
             FrameKind::Whole | FrameKind::Unterminated => Message::whole(Direction::ServerToClient, &frame.bytes),
         };
         message.unterminated = unterminated;
-        message.withheld = withheld;
         // A frame that the stream's end cut off is no frame, even if it happens to be JSON.
         let payload = if message.unterminated {
             None
         } else {
             message.payload.clone()
         };
+        message.withheld = withheld(payload.as_ref());
         self.write_at(at, Some(process), Body::Message(message))?;
         Ok(payload)
     }

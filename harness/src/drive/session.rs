@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
-use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched};
+use super::outside::{KillCommand, Outside};
+use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
 use crate::fault::Delivery;
-use crate::protocol::{self, Era, Reply};
+use crate::protocol::{self, Era, Offer, Reply};
 use crate::record::{AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Message};
 
 /// From the end of a tree to the end of its standard output and error.
@@ -22,7 +23,10 @@ pub(super) struct Session {
     /// The name that the case gives it.
     pub process: String,
     era: Era,
+    offer: Offer,
     launched: Launched,
+    /// The server, where what was launched does not own it.
+    outside: Option<Outside>,
     stream_ended: bool,
     /// The id of a probe whose answer did not come in time, and that answer if it came later.
     probe_id: Option<Value>,
@@ -40,10 +44,26 @@ pub(super) enum Answer {
     Gone,
 }
 
+/// What came first while a reply was waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Heard {
+    /// The reply, or that there is none.
+    Ended(Answer),
+    /// A request of the server (legacy era).
+    Request(Value),
+}
+
 impl Session {
     /// Launches a server; the handshake is another step.
-    pub(super) fn launch(scribe: &mut Scribe, process: &str, spec: &LaunchSpec, era: Era) -> Result<Self, DriveError> {
+    pub(super) fn launch(
+        scribe: &mut Scribe,
+        process: &str,
+        spec: &LaunchSpec,
+        kill: Option<KillCommand>,
+        era: Era,
+    ) -> Result<Self, DriveError> {
         let launched = Launch::Plain.start(spec, StdioLimits::default(), scribe.clock().stamp_fn())?;
+        let outside = kill.map(Outside::new);
         let mut command = vec![spec.program.to_string_lossy().into_owned()];
         command.extend(spec.args.iter().map(|argument| argument.to_string_lossy().into_owned()));
         let body = Body::ProcessStarted {
@@ -60,7 +80,9 @@ impl Session {
         Ok(Self {
             process: process.to_owned(),
             era,
+            offer: Offer::Nothing,
             launched,
+            outside,
             stream_ended: false,
             probe_id: None,
             late_probe: None,
@@ -82,6 +104,17 @@ impl Session {
         self.era
     }
 
+    /// Says in the handshake of the legacy era that this can be answered.
+    pub(super) fn offering(mut self, offer: Offer) -> Self {
+        self.offer = offer;
+        self
+    }
+
+    /// What was offered.
+    pub(super) fn offer(&self) -> Offer {
+        self.offer
+    }
+
     /// The answer to a probe that had been given up.
     pub(super) fn late_probe(&self) -> Option<&Value> {
         self.late_probe.as_ref()
@@ -92,7 +125,7 @@ impl Session {
         let id = scribe.new_id();
         let request = match self.era {
             Era::Modern => protocol::discover(id),
-            Era::Legacy => protocol::initialize(id),
+            Era::Legacy => protocol::initialize(id, self.offer),
         };
         let answer = self.ask(scribe, &request, bound_ms).await?;
         if self.era == Era::Modern && answer == Answer::TimedOut {
@@ -116,29 +149,45 @@ impl Session {
             return Ok(Answer::Gone);
         }
         loop {
+            match self.listen(scribe, request, bound_ms, deadline).await? {
+                Heard::Ended(answer) => return Ok(answer),
+                Heard::Request(frame) => {
+                    if let Some(answer) = protocol::answer_server_request(&frame, self.offer) {
+                        self.send(scribe, &answer, bound_ms).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the reply to a request that was sent, or for a request of the server, whichever comes first.
+    pub(super) async fn listen(
+        &mut self,
+        scribe: &mut Scribe,
+        request: &Value,
+        bound_ms: u64,
+        deadline: Deadline,
+    ) -> Result<Heard, DriveError> {
+        loop {
             let frame = match self.receive(scribe, deadline.remaining(), Delivery::Deliver).await? {
                 Received::Frame(frame) => frame,
-                Received::Nothing if self.stream_ended => return Ok(Answer::Gone),
+                Received::Nothing if self.stream_ended => return Ok(Heard::Ended(Answer::Gone)),
                 Received::Nothing => {
                     let body = Body::TimedOut {
                         what: format!("the reply to {}", request["method"].as_str().unwrap_or("a request")),
                         bound_ms,
                     };
                     scribe.write(Some(&self.process), body)?;
-                    return Ok(Answer::TimedOut);
+                    return Ok(Heard::Ended(Answer::TimedOut));
                 }
             };
             if Reply::to(&frame, &request["id"]).is_some() {
-                return Ok(Answer::Reply(frame));
+                return Ok(Heard::Ended(Answer::Reply(frame)));
             }
             if self.probe_id.as_ref().is_some_and(|id| Reply::to(&frame, id).is_some()) {
                 self.late_probe = Some(frame);
-                continue;
-            }
-            if self.era == Era::Legacy
-                && let Some(answer) = protocol::answer_server_request(&frame)
-            {
-                self.send(scribe, &answer, bound_ms).await?;
+            } else if self.era == Era::Legacy && protocol::is_request(&frame) {
+                return Ok(Heard::Request(frame));
             }
         }
     }
@@ -176,13 +225,36 @@ impl Session {
         bound: Duration,
         delivery: Delivery,
     ) -> Result<Received, DriveError> {
+        self.receive_if(scribe, bound, |_| delivery == Delivery::Withhold).await
+    }
+
+    /// The same, but a request of the server (legacy era) reaches the client side whatever the delivery: a server that
+    /// waits for its answer would never come to the effect.
+    pub(super) async fn receive_or_be_asked(
+        &mut self,
+        scribe: &mut Scribe,
+        bound: Duration,
+        delivery: Delivery,
+    ) -> Result<Received, DriveError> {
+        let is_legacy = self.era == Era::Legacy;
+        let withheld = |frame: Option<&Value>| {
+            delivery == Delivery::Withhold && !(is_legacy && frame.is_some_and(protocol::is_request))
+        };
+        self.receive_if(scribe, bound, withheld).await
+    }
+
+    async fn receive_if(
+        &mut self,
+        scribe: &mut Scribe,
+        bound: Duration,
+        withheld: impl Fn(Option<&Value>) -> bool,
+    ) -> Result<Received, DriveError> {
         let deadline = Deadline::after(bound);
         while !self.stream_ended {
             match self.launched.transport.receive(deadline.remaining()).await {
                 None => break,
                 Some(Incoming::Frame { at, frame }) => {
-                    let withheld = delivery == Delivery::Withhold;
-                    let payload = scribe.write_incoming(at, &self.process, frame, withheld)?;
+                    let payload = scribe.write_incoming(at, &self.process, frame, &withheld)?;
                     if let Some(payload) = payload {
                         return Ok(Received::Frame(payload));
                     }
@@ -199,13 +271,46 @@ impl Session {
         Ok(Received::Nothing)
     }
 
-    /// SIGKILL for the whole tree, then what still lay in the pipes. Returns the survivors.
-    pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<usize, DriveError> {
+    /// Stops every process of the tree for a while; returns them, where all of them stand still and the server is among
+    /// them.
+    pub(super) async fn pause(&mut self, scribe: &mut Scribe) -> Result<Option<Vec<Pid>>, DriveError> {
+        if self.outside.is_some() {
+            return Ok(None);
+        }
+        let paused = self.launched.process.pause().await;
+        self.signalled(scribe, "SIGSTOP", paused.signalled.len())?;
+        Ok((paused.running == 0).then_some(paused.signalled))
+    }
+
+    /// Lets it go on.
+    pub(super) fn resume(&mut self, scribe: &mut Scribe) -> Result<(), DriveError> {
+        let resumed = if self.outside.is_some() {
+            0
+        } else {
+            self.launched.process.resume()
+        };
+        self.signalled(scribe, "SIGCONT", resumed)
+    }
+
+    /// SIGKILL for the whole tree, then what still lay in the pipes. A server elsewhere is killed before.
+    pub(super) async fn kill(mut self, scribe: &mut Scribe, delivery: Delivery) -> Result<Stopped, DriveError> {
+        let trouble = self.kill_outside(scribe).await?;
         let killed = self.launched.process.kill_tree().await;
-        self.signalled(scribe, killed.signalled.len())?;
+        self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, delivery).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
-        Ok(killed.survivors)
+        Ok(Stopped {
+            exit: killed.exit,
+            survivors: killed.survivors,
+            trouble,
+        })
+    }
+
+    async fn kill_outside(&mut self, scribe: &mut Scribe) -> Result<Option<String>, DriveError> {
+        match &mut self.outside {
+            Some(outside) => outside.kill(scribe, &self.process).await,
+            None => Ok(None),
+        }
     }
 
     /// End of standard input, as a client does that is done; whatever is left after the bound is killed.
@@ -231,21 +336,29 @@ impl Session {
             let bound_ms = quiet_ms;
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }
+        let trouble = if wait == ExitWait::StillRunning {
+            self.kill_outside(scribe).await?
+        } else {
+            // A launcher ends when its server did.
+            self.outside.iter_mut().for_each(Outside::has_ended);
+            None
+        };
         let killed = self.launched.process.kill_tree().await;
-        self.signalled(scribe, killed.signalled.len())?;
+        self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, Delivery::Deliver).await?;
         self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(Stopped {
             exit: killed.exit,
             survivors: killed.survivors,
+            trouble,
         })
     }
 
-    fn signalled(&self, scribe: &mut Scribe, processes: usize) -> Result<(), DriveError> {
+    fn signalled(&self, scribe: &mut Scribe, signal: &str, processes: usize) -> Result<(), DriveError> {
         if processes == 0 {
             return Ok(());
         }
-        let signal = "SIGKILL".to_owned();
+        let signal = signal.to_owned();
         Ok(scribe.write(Some(&self.process), Body::Signalled { signal, processes })?)
     }
 
@@ -276,13 +389,15 @@ impl Session {
     }
 }
 
-/// How a stopped server ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a stopped or killed server ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stopped {
     /// How its root process ended.
     pub(super) exit: Exit,
     /// Processes of its tree that could not be ended.
     pub(super) survivors: usize,
+    /// Why a server elsewhere is not believed to be dead.
+    pub(super) trouble: Option<String>,
 }
 
 /// What came in.

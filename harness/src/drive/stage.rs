@@ -6,8 +6,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::environment;
+use super::outside::KillCommand;
 use super::process::LaunchSpec;
 use crate::plan::{Naming, common_values};
+use crate::protocol::Offer;
 use crate::readback::TREE_DEPTH_MAX;
 use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
 
@@ -78,8 +80,10 @@ pub struct RunSetting {
 }
 
 /// The stage of one case.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stage {
+    /// The name of its folder.
+    name: String,
     /// `{data}`.
     pub data: PathBuf,
     home: PathBuf,
@@ -88,6 +92,13 @@ pub struct Stage {
 }
 
 impl RunSetting {
+    /// What is offered in the handshake of the legacy era: forms, where the profile has answers to forms. A server that can
+    /// do without an answer then writes without one, and is not stopped by a question.
+    pub(super) fn offer(&self) -> Offer {
+        let write = self.target.write.as_ref();
+        write.map_or(Offer::Nothing, |write| Offer::of(&write.responses))
+    }
+
     /// Resolves what needs the environment: secrets.
     pub fn new(
         target: Target,
@@ -145,7 +156,9 @@ impl RunSetting {
             .with("data", data.display().to_string())
             .with("clock", clock.display().to_string())
             .with("harness", self.harness.display().to_string());
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Stage {
+            name,
             data,
             home,
             clock,
@@ -153,11 +166,22 @@ impl RunSetting {
         }
     }
 
+    /// The same stage for the launch of one process: `{launch}` is a text that no other launch of any run has.
+    pub fn for_launch(&self, stage: &Stage, process: &str) -> Stage {
+        let launch = self.naming.launch(&stage.name, process);
+        Stage {
+            values: stage.values.clone().with("launch", launch),
+            ..stage.clone()
+        }
+    }
+
     /// Fills every template of the launch, and runs a seed that is a script once, on a store in memory, so that what is wrong
     /// with them is found before anything is started.
     pub fn check(&self) -> Result<(), StageError> {
         let stage = self.stage_at(&self.scratch.join("check"));
-        self.launch_spec(&stage, PathBuf::new())?;
+        let launch = self.for_launch(&stage, "check");
+        self.launch_spec(&launch, PathBuf::new())?;
+        self.kill_command(&launch)?;
         self.store_path(&stage)?;
         self.artifacts(&stage)?;
         let seed = self.target.store.as_ref().and_then(|store| store.seed.as_ref());
@@ -172,7 +196,7 @@ impl RunSetting {
         })
     }
 
-    /// How the server of this stage is launched.
+    /// How the server of this stage is launched; the stage is one for a launch.
     pub fn launch_spec(&self, stage: &Stage, stderr_file: PathBuf) -> Result<LaunchSpec, StageError> {
         let launch = &self.target.launch;
         let command = stage.fill_all("launch.command", &launch.command)?;
@@ -208,6 +232,24 @@ impl RunSetting {
             stderr_file,
             stderr_bytes_max: STDERR_BYTES_MAX,
         })
+    }
+
+    /// How the server of this stage is killed, where what is launched does not own it.
+    pub fn kill_command(&self, stage: &Stage) -> Result<Option<KillCommand>, StageError> {
+        let Some(words) = &self.target.launch.kill else {
+            return Ok(None);
+        };
+        let words = stage.fill_all("launch.kill", words)?;
+        let (program, arguments) = words
+            .split_first()
+            .expect("a kill command has a program: resolving checks it");
+        let LaunchSpec { env, cwd, .. } = self.launch_spec(stage, PathBuf::new())?;
+        Ok(Some(KillCommand {
+            program: program.into(),
+            args: arguments.iter().map(OsString::from).collect(),
+            env,
+            cwd,
+        }))
     }
 
     /// Where the store of this stage is, where the target has one.

@@ -34,8 +34,9 @@ pub(super) fn evaluate(check: &Check, plan: &Plan, facts: &Facts) -> CheckResult
     }
     match comparison.never_made {
         Some(path) => {
-            let say =
-                format!("`{path}` is not in the record (a reply that never came, or a copy that could not be made)");
+            let say = format!(
+                "`{path}` is not in the record (a reply that never came, rows that nobody saw before, or a copy that could not be made)"
+            );
             result(check, CheckOutcome::NotApplicable, Some(say), None, Vec::new())
         }
         None => result(check, CheckOutcome::Held, None, None, Vec::new()),

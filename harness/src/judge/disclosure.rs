@@ -2,16 +2,14 @@
 
 use serde_json::Value;
 
-use super::steps::Request;
 use crate::protocol::{Reply, ReplyKind};
 
 /// A text of an earlier result must be so long, and hold a digit, to count as disclosed: `applied` alone is no secret.
 const DISCLOSED_CHARS_MIN: usize = 6;
 
-/// Texts and large numbers of earlier results that a reply repeats although its own request did not hold them.
-pub(super) fn disclosed(reply: Reply<'_>, request: Request<'_>, earlier: &[Reply<'_>]) -> Vec<String> {
+/// Texts and large numbers of earlier results that a reply repeats although what was sent (`known`) did not hold them.
+pub(super) fn disclosed(reply: Reply<'_>, known: &str, earlier: &[Reply<'_>]) -> Vec<String> {
     let told = reply.frame().to_string();
-    let known = request.payload.to_string();
     let mut secrets = Vec::new();
     for reply in earlier {
         if let ReplyKind::Result(result) = reply.kind() {

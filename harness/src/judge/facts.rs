@@ -34,7 +34,7 @@ pub(super) enum Lookup<'a> {
     Found(&'a Value),
     /// It could not be observed.
     Unobserved(&'a str),
-    /// It belongs to a withheld reply that never came, or to a copy whose rows could not be doubled.
+    /// It belongs to a withheld reply that never came, to rows that nobody saw, or to a copy whose rows could not be doubled.
     NeverMade,
     /// Nothing of the kind is in the record.
     Absent,
@@ -196,13 +196,23 @@ impl Facts {
             .iter()
             .any(|reply| matches!(reply.kind(), ReplyKind::InputRequired(_)));
         let mut facts = Map::new();
-        facts.insert("rounds".into(), sent.len().into());
-        facts.insert("input_required".into(), asked.into());
+        let inside = slice.questions();
+        facts.insert("input_required".into(), (asked || inside > 0).into());
+        if inside > 0 {
+            facts.insert("asked_inside".into(), inside.into());
+        }
+        let answered: usize = sent.iter().map(|&request| slice.answers(request).len()).sum();
+        facts.insert("rounds".into(), (sent.len() + answered).into());
         if let Some(&last) = sent.last() {
+            let answers: Vec<&Value> = slice.answers(last).iter().map(|answer| answer.payload).collect();
+            let last_round = slice.last_round(last);
             let delivered = slice.reply(last, false);
             let withheld = slice.reply(last, true);
-            let bytes = slice.delivered_bytes_after(last.seq);
-            facts.insert("last_round".into(), json!({"seq": last.seq, "delivered_bytes": bytes}));
+            let bytes = slice.delivered_bytes_after(last_round);
+            facts.insert(
+                "last_round".into(),
+                json!({"seq": last_round, "delivered_bytes": bytes}),
+            );
             facts.insert("outcome".into(), delivered.map_or("unknown", Reply::outcome).into());
             match slice.ran_out() {
                 // The bound is ours: a slow server is not a silent one.
@@ -218,8 +228,12 @@ impl Facts {
             if delivered.is_none() && write.fault.is_none() && slice.ended_by_itself() {
                 facts.insert("server_ended".into(), true.into());
             }
+            if let Some(moment) = slice.moment() {
+                facts.insert("moment".into(), moment.into());
+            }
             let earlier = history.results(&write.operation);
-            let told = delivered.map_or(Vec::new(), |reply| disclosed(reply, last, earlier));
+            let known = format!("{}{}", last.payload, json!(answers));
+            let told = delivered.map_or(Vec::new(), |reply| disclosed(reply, &known, earlier));
             facts.insert("disclosed".into(), json!(told));
             if let Some(reply) = delivered {
                 self.describe(&mut facts, &write.name, reply, plan);
@@ -236,10 +250,11 @@ impl Facts {
             {
                 facts.insert(
                     "repeats_exactly".into(),
-                    repeats_exactly(before.payload, last.payload).into(),
+                    (repeats_exactly(before.payload, last.payload) && history.gave(write, &answers)).into(),
                 );
             }
             history.sent(write, last, delivered.or(withheld));
+            history.answered(write, answers);
         }
         self.tree.insert(write.name.clone(), facts.into());
     }
@@ -323,6 +338,8 @@ impl Facts {
 #[derive(Debug, Default)]
 struct History<'a> {
     last_request: BTreeMap<&'a str, Request<'a>>,
+    /// What was answered inside the last request.
+    answers: BTreeMap<&'a str, Vec<&'a Value>>,
     replies: BTreeMap<&'a str, Vec<Reply<'a>>>,
     /// Rows that the last observation that saw any saw, by operation; never none.
     rows: BTreeMap<String, Vec<Value>>,
@@ -339,6 +356,23 @@ impl<'a> History<'a> {
             self.last_request.insert(&write.operation, last);
         }
         self.replies.entry(&write.operation).or_default().extend(reply);
+    }
+
+    fn answered(&mut self, write: &'a WriteStep, answers: Vec<&'a Value>) {
+        if !write.changed {
+            self.answers.insert(&write.operation, answers);
+        }
+    }
+
+    /// Whether every one of these answers was given inside the last request too. A server that replays need not ask again;
+    /// but a repeat that answers something new ("write it twice?") is not the same write.
+    fn gave(&self, write: &WriteStep, answers: &[&Value]) -> bool {
+        let before = self
+            .answers
+            .get(write.operation.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        let given = |answer: &&Value| before.iter().any(|other| other.get("result") == answer.get("result"));
+        answers.iter().all(given)
     }
 
     fn observed(&mut self, observation: &Observation) {

@@ -9,16 +9,20 @@
 //! - [`rows`]: which frames can have made which row.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
+//! - [`moment`]: whether a kill that only the reply marked came after the effect.
 //! - [`verdict`]: from checks to one of the five verdicts.
 
 mod checks;
 mod disclosure;
 mod facts;
+mod moment;
 mod rows;
 mod same;
 mod steps;
 mod verdict;
 
+#[cfg(test)]
+mod asked_tests;
 #[cfg(test)]
 mod tests;
 

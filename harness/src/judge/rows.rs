@@ -1,4 +1,5 @@
 //! Which frames can have made which row: the write requests between the observation that first saw it and the one before.
+//! A request inside which the server asked for input is named by the answer, with which its last round begins.
 
 use serde_json::{Map, Value};
 
@@ -27,7 +28,7 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                     }
                     let frame = FrameName {
                         step: write.name.clone(),
-                        seq: request.seq,
+                        seq: slice.last_round(request),
                     };
                     candidates.push((&write.operation, frame));
                 }

@@ -4,8 +4,14 @@ use serde_json::Value;
 
 use crate::case::Step;
 use crate::plan::Plan;
-use crate::protocol::Reply;
+use crate::protocol::{self, Question, Reply};
 use crate::record::{Body, Direction, Event, Message, Outcome, Record};
+
+/// The effect was seen in the living store.
+pub(super) const MOMENT_EFFECT: &str = "effect";
+
+/// The whole reply had to stand for it: nobody could read the living store.
+pub(super) const MOMENT_REPLY: &str = "reply";
 
 /// One step that was begun, and its events in order.
 #[derive(Debug)]
@@ -14,7 +20,7 @@ pub(super) struct StepSlice<'a> {
     pub(super) events: &'a [Event],
 }
 
-/// A request that we sent.
+/// A request that we sent, or our answer to one of the server's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) seq: u64,
@@ -77,6 +83,43 @@ impl<'a> StepSlice<'a> {
             .find_map(|frame| Reply::to(frame, id))
     }
 
+    /// How often the server asked for input inside the calls of this step, as far as it reached the client side.
+    pub(super) fn questions(&self) -> usize {
+        let delivered = self.frames_after(0, false);
+        let payloads = delivered.filter_map(|message| message.payload.as_ref());
+        payloads.filter_map(Question::of).count()
+    }
+
+    /// Our answers to what the server asked inside a call: each begins a round of it, as a continuation does.
+    pub(super) fn answers(&self, request: Request<'a>) -> Vec<Request<'a>> {
+        let mut asked = Vec::new();
+        let mut answers = Vec::new();
+        for event in self.events.iter().filter(|event| event.seq > request.seq) {
+            let Some((direction, frame)) =
+                message(event).and_then(|message| Some((message.direction, message.payload.as_ref()?)))
+            else {
+                continue;
+            };
+            match direction {
+                Direction::ServerToClient => asked.extend(Question::of(frame).map(Question::id)),
+                // The call that comes next has answers of its own.
+                Direction::ClientToServer if frame.get("method").is_some() => break,
+                Direction::ClientToServer if asked.iter().any(|id| is_result(frame, id)) => answers.push(Request {
+                    seq: event.seq,
+                    payload: frame,
+                }),
+                Direction::ClientToServer => {}
+            }
+        }
+        answers
+    }
+
+    /// Where the last round of a call begins: at the call itself, or at the last answer inside it.
+    pub(super) fn last_round(&self, request: Request<'a>) -> u64 {
+        let answers = self.answers(request);
+        answers.last().map_or(request.seq, |answer| answer.seq)
+    }
+
     /// Whether the server's standard output ended in this step.
     pub(super) fn ended_by_itself(&self) -> bool {
         self.events.iter().any(|event| event.body == Body::StreamEnded)
@@ -94,9 +137,25 @@ impl<'a> StepSlice<'a> {
         })
     }
 
-    /// How many bytes of frames reached the client side after a request was sent.
+    /// What marked the moment of the kill, where one was marked: the effect in the store, or the whole reply in its place.
+    pub(super) fn moment(&self) -> Option<&'static str> {
+        self.events.iter().find_map(|event| {
+            if let Body::EffectVisible { .. } = event.body {
+                Some(MOMENT_EFFECT)
+            } else if let Body::ReplyMarkedMoment { .. } = event.body {
+                Some(MOMENT_REPLY)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// How many bytes of frames reached the client side after a request was sent. Requests of the server are let through,
+    /// because it may wait for the answer, and are not counted: they are no reply to anything.
     pub(super) fn delivered_bytes_after(&self, seq: u64) -> u64 {
-        self.frames_after(seq, false).map(Message::length_bytes).sum()
+        let is_request = |message: &&Message| message.payload.as_ref().is_some_and(protocol::is_request);
+        let others = self.frames_after(seq, false).filter(|message| !is_request(message));
+        others.map(Message::length_bytes).sum()
     }
 
     fn frames_after(&self, seq: u64, withheld: bool) -> impl Iterator<Item = &'a Message> {
@@ -105,6 +164,10 @@ impl<'a> StepSlice<'a> {
             .filter_map(message)
             .filter(move |message| message.direction == Direction::ServerToClient && message.withheld == withheld)
     }
+}
+
+fn is_result(frame: &Value, id: &Value) -> bool {
+    frame.get("id") == Some(id) && frame.get("result").is_some()
 }
 
 /// The `tools/call` requests to `tool` among some events.

@@ -1,5 +1,7 @@
 //! Table tests of the judge on records built by hand: no process, no store, no file.
 
+mod moment;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -2,9 +2,11 @@
 
 use super::checks;
 use super::facts::Facts;
+use super::moment;
 use super::rows;
 use super::steps::outcome;
-use crate::case::{Basis, Case};
+use crate::case::{Basis, Case, From, Step};
+use crate::plan::Plan;
 use crate::record::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
     VERDICT_FORMAT, Verdict,
@@ -55,9 +57,10 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .map(|check| checks::evaluate(check, plan, &facts))
         .collect();
     verdict.notes = notes(&verdict.checks, plan.contract.preset.is_reference());
+    verdict.notes.extend(refused_repeats(plan, &facts));
     verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
     verdict.facts = facts.tree;
-    let cut_short = cut_short(record);
+    let cut_short = cut_short(plan, record);
     let is_cut_short = cut_short.is_some();
     let (word, reason) = conclude(&verdict.checks, cut_short);
     if word == Verdict::Inconclusive {
@@ -107,7 +110,7 @@ pub fn gate_by_controls(mut verdict: CaseVerdict, case: &Case, controls: &[CaseV
 }
 
 /// Why the case did not come to its end, where it did not.
-fn cut_short(record: &Record) -> Option<String> {
+fn cut_short(plan: &Plan, record: &Record) -> Option<String> {
     match outcome(record) {
         Some(Outcome::Finished) => None,
         Some(Outcome::Unsupported) => Some("the case was skipped, although the target has what it needs".to_owned()),
@@ -115,16 +118,18 @@ fn cut_short(record: &Record) -> Option<String> {
         Some(Outcome::Interrupted) => Some("the run was interrupted".to_owned()),
         None => Some("the record ends in the middle: the run was cut off".to_owned()),
     }
-    .or_else(|| missed(record))
+    .or_else(|| missed(plan, record))
 }
 
-fn missed(record: &Record) -> Option<String> {
-    record.events.iter().find_map(|event| {
+fn missed(plan: &Plan, record: &Record) -> Option<String> {
+    let told = record.events.iter().find_map(|event| {
         let Body::FaultMissed { reason } = &event.body else {
             return None;
         };
-        Some(format!("the fault missed its moment: {reason}"))
-    })
+        Some(reason.clone())
+    });
+    let reason = told.or_else(|| moment::missed(plan, record))?;
+    Some(format!("the fault missed its moment: {reason}"))
 }
 
 fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Option<String>) {
@@ -176,6 +181,28 @@ fn notes(checks: &[CheckResult], claims_policies: bool) -> Vec<String> {
         .iter()
         .filter(noted)
         .filter_map(|check| Some(format!("{}: {}", check.id, check.say.as_deref()?)))
+        .collect()
+}
+
+/// A retry that was refused had no effect, and taught its client nothing: a pass that rests on it has to say so.
+fn refused_repeats(plan: &Plan, facts: &Facts) -> Vec<String> {
+    let repeats = plan.steps.iter().filter_map(|step| {
+        let Step::Write(write) = step else { return None };
+        (write.from == From::Repeat && !write.changed).then_some(&write.name)
+    });
+    let refused = repeats.filter(|name| facts.tree.get(*name).is_some_and(|of| of["outcome"] == "refused"));
+    refused
+        .map(|name| {
+            let of = &facts.tree[name];
+            let text = of
+                .get("refusal_text")
+                .or(of.get("refusal"))
+                .and_then(|text| text.as_str());
+            let said = text.map_or(String::new(), |text| format!(": {text}"));
+            format!(
+                "`{name}` was refused{said} (it had no effect, and the client does not learn what became of the write)"
+            )
+        })
         .collect()
 }
 

@@ -5,18 +5,21 @@
 //!
 //! - [`request`]: what we send, and the check of it before it is sent.
 //! - [`reply`]: what a reply means.
+//! - [`elicitation`]: what a server of the legacy era asks while a call is in flight, and what it is answered.
 //! - [`handshake`]: what the answer to a probe says about the era.
 
+mod elicitation;
 mod handshake;
 mod reply;
 mod request;
 
+pub(crate) use elicitation::is_form_answer;
+pub use elicitation::{Offer, Question, answer_server_request, is_request};
 pub use handshake::{Era, Probed, ServerIdentity, read_initialize, read_probe};
 pub(crate) use reply::without_replayed;
 pub use reply::{Reply, ReplyKind};
 pub use request::{
-    answer_server_request, call_tool, check_outgoing, continue_call, discover, initialize, initialized, list_tools,
-    with_members,
+    call_tool, check_outgoing, continue_call, discover, initialize, initialized, list_tools, with_members,
 };
 
 /// The newest revision that this harness knows.

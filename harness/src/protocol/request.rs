@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::elicitation::Offer;
 use super::handshake::Era;
 use super::{REVISION_LEGACY, REVISION_MODERN};
 
@@ -13,22 +14,15 @@ const META_KEYS: [&str; 3] = [
     "io.modelcontextprotocol/clientCapabilities",
 ];
 
-/// JSON-RPC: the method is not known.
-const METHOD_NOT_FOUND: i64 = -32601;
-
 fn client_info() -> Value {
     json!({"name": "harness", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// What our side can do: answer questions put as forms.
-fn client_capabilities() -> Value {
-    json!({"elicitation": {}})
-}
-
 fn request(era: Era, id: u64, method: &str, mut params: Map<String, Value>) -> Value {
     if era == Era::Modern {
+        // Forms always: a question without an answer stops the case with the key that it has in `[write] responses`.
         let [version, info, capabilities] = META_KEYS;
-        let meta = json!({version: REVISION_MODERN, info: client_info(), capabilities: client_capabilities()});
+        let meta = json!({version: REVISION_MODERN, info: client_info(), capabilities: Offer::Forms.capabilities()});
         params.insert("_meta".to_owned(), meta);
     }
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -40,10 +34,10 @@ pub fn discover(id: u64) -> Value {
 }
 
 /// `initialize`, the legacy handshake.
-pub fn initialize(id: u64) -> Value {
+pub fn initialize(id: u64, offer: Offer) -> Value {
     let mut params = Map::new();
     params.insert("protocolVersion".to_owned(), REVISION_LEGACY.into());
-    params.insert("capabilities".to_owned(), client_capabilities());
+    params.insert("capabilities".to_owned(), offer.capabilities());
     params.insert("clientInfo".to_owned(), client_info());
     request(Era::Legacy, id, "initialize", params)
 }
@@ -86,19 +80,6 @@ pub fn continue_call(call: &Value, id: u64, responses: &Map<String, Value>, stat
         again["params"]["requestState"] = state.clone();
     }
     again
-}
-
-/// What a client by rule answers to a request of the server: `ping` is answered, anything that we did not offer is
-/// refused. Nothing when the frame is no request.
-pub fn answer_server_request(frame: &Value) -> Option<Value> {
-    let id = frame.get("id")?;
-    let method = frame.get("method")?.as_str()?;
-    Some(if method == "ping" {
-        json!({"jsonrpc": "2.0", "id": id, "result": {}})
-    } else {
-        let message = format!("{method} is not offered by this client");
-        json!({"jsonrpc": "2.0", "id": id, "error": {"code": METHOD_NOT_FOUND, "message": message}})
-    })
 }
 
 /// Checks a frame of ours: what JSON-RPC 2.0 and the era ask of it.
@@ -148,7 +129,7 @@ mod tests {
             }
         }
         assert_eq!(check_outgoing(Era::Modern, &discover(1)), Ok(()));
-        assert_eq!(check_outgoing(Era::Legacy, &initialize(1)), Ok(()));
+        assert_eq!(check_outgoing(Era::Legacy, &initialize(1, Offer::Forms)), Ok(()));
     }
 
     #[test]
@@ -186,14 +167,5 @@ mod tests {
             assert_eq!(request["params"]["_meta"]["key"], "op-1");
             assert_eq!(request["params"]["key"], "op-1");
         }
-    }
-
-    #[test]
-    fn requests_of_a_server_are_answered_by_rule() {
-        let ping = answer_server_request(&json!({"jsonrpc": "2.0", "id": "a", "method": "ping"}));
-        assert_eq!(ping, Some(json!({"jsonrpc": "2.0", "id": "a", "result": {}})));
-        let roots = answer_server_request(&json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
-        assert_eq!(roots.expect("an answer")["error"]["code"], METHOD_NOT_FOUND);
-        assert_eq!(answer_server_request(&json!({"method": "notifications/message"})), None);
     }
 }

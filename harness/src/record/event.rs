@@ -77,6 +77,16 @@ pub enum Body {
         /// How many processes got it.
         processes: usize,
     },
+    /// The command that kills a server which is no process of ours (`[launch] kill`) was run.
+    KillCommandRun {
+        /// Program and arguments.
+        command: Vec<String>,
+        /// Its exit code, where it exited.
+        code: Option<i32>,
+        /// Why it is not believed to have killed the server, in words; absent where it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<String>,
+    },
     /// A server process ended, and nobody of its tree was left, or so many.
     ProcessEnded {
         /// Its exit code, where it exited.
@@ -93,6 +103,13 @@ pub enum Body {
         /// How many before the request was sent.
         effects_before: usize,
         /// How often it looked.
+        polls: u64,
+    },
+    /// The whole reply stands for the effect for which a fault was waiting: nobody could read the living store.
+    ReplyMarkedMoment {
+        /// Why the store could not be read.
+        why: String,
+        /// How often it was tried.
         polls: u64,
     },
     /// The fault did not meet its moment.

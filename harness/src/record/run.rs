@@ -98,6 +98,9 @@ pub struct TargetSummary {
     pub source: TargetSource,
     /// Program and arguments, as templates.
     pub command: Vec<String>,
+    /// The command that kills the server, where what is launched does not own it; a template too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kill: Option<Vec<String>>,
     /// Variables that the profile sets.
     pub env: BTreeMap<String, String>,
     /// Names of the variables whose values appear in no file.

@@ -26,7 +26,11 @@ pub fn show_target(printer: &mut Printer, target: &TargetReport) {
 pub fn show_server(printer: &mut Printer, report: &RunReport) {
     if let Some(server) = &report.target.server {
         let name = server.name.as_deref().unwrap_or("a server without a name");
-        let version = server.version.as_deref().unwrap_or("?");
+        let version = server
+            .version
+            .as_deref()
+            .filter(|version| !version.is_empty())
+            .unwrap_or("without a version");
         printer.line(&[plain(format!("          {name} {version}, MCP {}", server.protocol))]);
     }
     for warning in &report.warnings {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
 
-use crate::protocol::{Reply, ReplyKind};
+use crate::protocol::{Question, Reply, ReplyKind};
 use crate::record::{Direction, Message};
 
 /// How much of a name that a server chose is shown, in characters.
@@ -53,7 +53,7 @@ pub(super) fn gist(message: &Message) -> Gist {
     };
     payload.as_object().map_or_else(
         || other("JSON that is no frame:", payload),
-        |frame| of_object(payload, frame),
+        |frame| of_object(payload, frame, message.direction),
     )
 }
 
@@ -74,12 +74,16 @@ pub(super) fn arrow(direction: Direction) -> &'static str {
     }
 }
 
-fn of_object(payload: &Value, frame: &Map<String, Value>) -> Gist {
+fn of_object(payload: &Value, frame: &Map<String, Value>, direction: Direction) -> Gist {
     let id = frame.get("id");
+    if let Some(question) = Question::of(payload) {
+        return asks(&named(id), question, frame.get("params"));
+    }
     if let Some(method) = frame.get("method").and_then(Value::as_str) {
         return call(id, method, frame.get("params"));
     }
     match id.and_then(|id| Reply::to(payload, id)) {
+        Some(reply) if direction == Direction::ClientToServer => answers(&named(id), reply.kind()),
         Some(reply) => answer(&named(id), reply.kind()),
         None => other("JSON that is neither request nor answer:", payload),
     }
@@ -143,6 +147,30 @@ fn answer(id: &str, kind: ReplyKind<'_>) -> Gist {
         ReplyKind::Error(error) => {
             let code = name(&error["code"].to_string());
             with_part(format!("{id} error {code}"), error, &[])
+        }
+    }
+}
+
+/// What a server of the legacy era asks for inside a call.
+fn asks(id: &str, question: Question<'_>, params: Option<&Value>) -> Gist {
+    let asked = question.properties().filter(|asked| !asked.is_empty());
+    let what = asked.map_or(String::new(), |asked| format!(": {}", names(asked)));
+    let what = format!("{id} elicitation/create asks for input{what}");
+    with_part(what, params.unwrap_or(&Value::Null), &["requestedSchema"])
+}
+
+/// What we answer to a request of the server.
+fn answers(id: &str, kind: ReplyKind<'_>) -> Gist {
+    match kind {
+        ReplyKind::Error(error) => {
+            let code = name(&error["code"].to_string());
+            with_part(format!("{id} refused, error {code}"), error, &[])
+        }
+        ReplyKind::Result(result) | ReplyKind::InputRequired(result) | ReplyKind::ToolError(result) => {
+            let action = result["action"]
+                .as_str()
+                .map_or(String::new(), |action| format!(": {}", name(action)));
+            with_part(format!("{id} answered{action}"), result, &["content"])
         }
     }
 }
@@ -212,8 +240,12 @@ mod tests {
     use serde_json::json;
 
     fn told(frame: &Value) -> (String, String, u64) {
+        told_in(Direction::ServerToClient, frame)
+    }
+
+    fn told_in(direction: Direction, frame: &Value) -> (String, String, u64) {
         let bytes = serde_json::to_vec(frame).expect("JSON");
-        let gist = gist(&Message::whole(Direction::ServerToClient, &bytes));
+        let gist = gist(&Message::whole(direction, &bytes));
         (gist.what, gist.part, gist.rest_bytes)
     }
 
@@ -278,6 +310,32 @@ mod tests {
         ];
         for (frame, what, part) in table {
             let told = told(&frame);
+            assert_eq!((told.0.as_str(), told.1.as_str()), (what, part), "{frame}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_asks_inside_a_call_and_our_answers_are_named() {
+        let schema = json!({"properties": {"qty": {}}});
+        let asked = json!({"id": "q", "method": "elicitation/create", "params": {"requestedSchema": schema}});
+        let told = told(&asked);
+        assert_eq!(told.0, "#\"q\" elicitation/create asks for input: qty");
+        assert_eq!(told.1, r#"{"properties":{"qty":{}}}"#);
+        let table = [
+            (
+                json!({"id": "q", "result": {"action": "accept", "content": {"qty": 1}}}),
+                "#\"q\" answered: accept",
+                r#"{"qty":1}"#,
+            ),
+            (json!({"id": 7, "result": {}}), "#7 answered", "{}"),
+            (
+                json!({"id": 7, "error": {"code": -32601}}),
+                "#7 refused, error -32601",
+                r#"{"code":-32601}"#,
+            ),
+        ];
+        for (frame, what, part) in table {
+            let told = told_in(Direction::ClientToServer, &frame);
             assert_eq!((told.0.as_str(), told.1.as_str()), (what, part), "{frame}");
         }
     }

@@ -113,7 +113,11 @@ fn show_run(printer: &mut Printer, run: &Run) {
     labelled(printer, "target", &TargetReport::of(run, run.target.title()).line());
     if let Some(server) = &run.server {
         let name = server.name.as_deref().unwrap_or("a server without a name");
-        let version = server.version.as_deref().unwrap_or("?");
+        let version = server
+            .version
+            .as_deref()
+            .filter(|version| !version.is_empty())
+            .unwrap_or("without a version");
         printer.line(&[plain(format!("{INDENT}{name} {version}, MCP {}", server.protocol))]);
     }
     let until = run.ended_at.as_ref().map_or(String::new(), |end| format!(" to {end}"));

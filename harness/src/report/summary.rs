@@ -65,6 +65,9 @@ fn told(facts: &Value) -> String {
     }
     if facts["input_required"] == true {
         told.push_str(", after input was asked for");
+        if facts["asked_inside"].is_u64() {
+            told.push_str(" inside the call");
+        }
     }
     told
 }

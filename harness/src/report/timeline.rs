@@ -92,7 +92,9 @@ impl<'a> Timeline<'a> {
             | Body::SendFailed { .. }
             | Body::Signalled { .. }
             | Body::ProcessEnded { .. }
+            | Body::KillCommandRun { .. }
             | Body::EffectVisible { .. }
+            | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
             | Body::TimedOut { .. }
             | Body::CaseEnded { .. } => {
@@ -223,6 +225,18 @@ fn in_words(body: &Body) -> (Style, String) {
             let text = format!("the effect is visible in the store: {effects}, before {effects_before} ({looks})");
             (Style::Good, text)
         }
+        Body::ReplyMarkedMoment { why, polls } => {
+            let looks = counted(usize::try_from(*polls).unwrap_or(usize::MAX), "look", "looks");
+            let text = format!("the whole reply MARKS THE MOMENT ({looks}): {why}");
+            (Style::Odd, text)
+        }
+        Body::KillCommandRun { command, trouble, .. } => {
+            let command = cut(&command.join(" "), TEXT_CHARS_MAX);
+            match trouble {
+                None => (Style::Bad, format!("kill command run: {command}")),
+                Some(trouble) => (Style::Odd, format!("KILL COMMAND FAILED: {trouble}")),
+            }
+        }
         Body::FaultMissed { reason } => (Style::Odd, format!("FAULT MISSED: {reason}")),
         Body::TimedOut { what, bound_ms } => (Style::Odd, format!("TIMED OUT after {bound_ms} ms: {what}")),
         Body::CaseEnded { outcome } => match outcome {
@@ -256,13 +270,23 @@ fn ended(code: Option<i32>, signal: Option<i32>, survivors: usize) -> (Style, St
     (Style::Odd, format!("{how}; {left} of its tree could NOT be ended"))
 }
 
+/// What is said of an observation that found no file.
+const NO_STORE: &str = " where there was no store";
+
 /// What read-back counted, by operation.
 fn counts(observation: &Observation) -> String {
     let from = match &observation.read {
         ReadFrom::Live => " in the living store",
+        ReadFrom::Frozen { folder: None, .. } => NO_STORE,
         ReadFrom::Frozen { .. } => " in a frozen copy",
     };
+    let is_there = from != NO_STORE;
     let of_operation = |(name, seen): (&String, &OperationSeen)| {
+        // What is missing, and where it should be, need not be said of each count.
+        let count = |reading: &Reading| match reading.missing() {
+            Some(_) if !is_there => "0".to_owned(),
+            Some(_) | None => count(reading),
+        };
         let ledger = seen.ledger.iter().map(|reading| format!(", ledger {}", count(reading)));
         let doubled = seen
             .doctored

@@ -4,9 +4,11 @@
 //! - [`resolved`]: the same as types that cannot be wrong; nobody after [`resolve`] reads a raw profile.
 //! - [`placeholder`]: `{data}`, `{marker}` and their kin, in strings and in JSON.
 //! - [`contract`]: what the presets promise.
+//! - [`launcher`]: programs that start a server elsewhere, and do not own it.
 //! - [`locate`]: which target a command line means.
 
 mod contract;
+mod launcher;
 mod locate;
 mod placeholder;
 mod reading;
@@ -17,7 +19,7 @@ mod written;
 pub use contract::{Conflict, Contract, Preset};
 pub use locate::{LocateError, TargetWords, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
-pub use resolve::{command_only, parse, set_effects, set_write};
+pub use resolve::{command_only, parse, set_effects, set_kill, set_write};
 pub use resolved::{
     Clock, Identity, Launch, RefusalAt, Replies, SecretSource, Seed, Status, Store, StoreKind, Target, TargetSource,
     Write,

@@ -46,6 +46,7 @@ pub fn command_only(command: Vec<String>) -> Target {
             artifact: Vec::new(),
             cwd: Some(".".to_owned()),
             inherit_env: false,
+            kill: None,
         },
         store: None,
         write: None,
@@ -99,6 +100,19 @@ pub fn set_write(
 pub fn set_effects(target: &mut Target, text: &str) -> Result<(), String> {
     target.read_effects = Some(reading::from_flag(text)?);
     Ok(())
+}
+
+/// Gives a target the command that kills its server.
+pub fn set_kill(target: &mut Target, words: Vec<String>) -> Result<(), String> {
+    target.launch.kill = Some(require_program(words)?);
+    Ok(())
+}
+
+fn require_program(words: Vec<String>) -> Result<Vec<String>, String> {
+    if words.iter().all(String::is_empty) {
+        return Err("it is empty: name the program that kills the server, or leave it out".to_owned());
+    }
+    Ok(words)
 }
 
 fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Result<Target, String> {
@@ -164,6 +178,8 @@ fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, Strin
         let source = secret(&source).map_err(|message| format!("launch.secrets.{name}: {message}"))?;
         secrets.insert(name, source);
     }
+    let kill = written.kill.map(require_program).transpose();
+    let kill = kill.map_err(|message| format!("launch.kill: {message}"))?;
     // Relative paths of a profile mean the profile's own folder, wherever the harness was called from.
     let cwd = written.cwd.unwrap_or_else(|| ".".to_owned());
     Ok(Launch {
@@ -173,6 +189,7 @@ fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, Strin
         artifact: written.artifact,
         cwd: Some(join_unless_template(folder, &cwd)),
         inherit_env: written.inherit_env,
+        kill,
     })
 }
 

@@ -82,6 +82,8 @@ pub struct Launch {
     pub cwd: Option<String>,
     /// Whether the caller's whole environment is passed on.
     pub inherit_env: bool,
+    /// The command that kills the server, where what is launched does not own it; never empty.
+    pub kill: Option<Vec<String>>,
 }
 
 /// Where a secret comes from.
@@ -132,7 +134,8 @@ pub struct Write {
     pub arguments: Map<String, Value>,
     /// What to replace in the arguments for changed data.
     pub change: Map<String, Value>,
-    /// Answers to the server's input requests, by key; empty for a write of one round.
+    /// Answers to the server's input requests, by the key that they have in the modern era; a question of the legacy era has
+    /// none, and gets the only answer, or the one whose `content` has what is required. Empty for a write of one round.
     pub responses: Map<String, Value>,
     /// Whether `{input}` occurs, so that another input changes the data.
     pub takes_input: bool,

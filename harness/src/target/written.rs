@@ -49,6 +49,12 @@ pub(super) struct LaunchWritten {
     pub(super) cwd: Option<String>,
     #[serde(default)]
     pub(super) inherit_env: bool,
+    #[serde(default, deserialize_with = "words_if_any")]
+    pub(super) kill: Option<Vec<String>>,
+}
+
+fn words_if_any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    words(deserializer).map(Some)
 }
 
 /// Program and arguments, one word each: no shell takes a line apart.
@@ -81,7 +87,7 @@ pub(super) struct StoreWritten {
     pub(super) seed: Option<String>,
 }
 
-/// `[write]`: one effectful tool call.
+/// `[write]`: one effectful tool call, and answers to what the server asks before it writes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteWritten {

@@ -9,6 +9,10 @@
 //! | `files.rs` | stores that are no SQLite: JSON Lines, documents, folders |
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
+//! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
+//! | `unreadable.rs` | stores that nobody can read beside the living server |
+//! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
+//! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
@@ -30,15 +34,19 @@ mod blind;
 mod command_line;
 mod contracts;
 mod defects;
+mod elicitation;
 mod files;
 mod fingerprint;
 mod hostile;
 mod kills;
 mod no_file;
+mod outside;
 mod reference;
 mod refusals;
 mod show;
 mod targets;
+mod unreadable;
 mod vectors;
 mod verify;
 mod wire;
+mod writers;

@@ -1,7 +1,9 @@
 //! Which target is tested: a green that tested something else is the worst thing a gate can do.
 
+use std::path::{Path, PathBuf};
+
 use crate::support::profile::{Profile, plain_server};
-use crate::support::run::{Done, Harness};
+use crate::support::run::{Done, Harness, files};
 
 /// The name stands in the first and in the last line.
 #[track_caller]
@@ -95,4 +97,22 @@ fn the_report_and_the_evidence_name_the_target_too() {
     assert_eq!(run.json["target"]["server"]["name"], "plain-server");
     let verified = run.done.verify(&run.evidence());
     assert_eq!(verified.json["target"], "plain");
+}
+
+/// Profiles that people copy: each can be read here too, where the server that it launches is not installed.
+#[test]
+fn every_profile_of_the_repository_is_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets");
+    let is_profile = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml");
+    let profiles: Vec<PathBuf> = files(&folder)
+        .iter()
+        .map(|file| folder.join(file))
+        .filter(is_profile)
+        .collect();
+    assert!(profiles.len() >= 6, "{profiles:?}");
+    for profile in profiles {
+        let path = profile.display().to_string();
+        let done = Harness::new().words(&["--target", &path, "--dry-run"]).run_human();
+        done.exits(0);
+    }
 }

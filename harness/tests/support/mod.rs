@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) mod broker;
 pub(crate) mod profile;
 pub(crate) mod python;
 pub(crate) mod redact;

@@ -24,8 +24,12 @@ pub(crate) fn plain_server() -> PathBuf {
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
     database: String,
+    /// What starts the server, where it is not the server itself.
+    launcher: Option<Vec<String>>,
     flags: Vec<String>,
     env: Vec<String>,
+    /// More lines of `[launch]`, with their ends.
+    launch: Vec<String>,
     /// The parts of the file after `[launch]`, by their heads.
     parts: Vec<(&'static str, String)>,
 }
@@ -36,8 +40,10 @@ impl Profile {
         let arguments = r#"{ note = "{marker}", qty = 1, key = "{operation}" }"#;
         Self {
             database: "{data}/orders.sqlite3".to_owned(),
+            launcher: None,
             flags: Vec::new(),
             env: Vec::new(),
+            launch: Vec::new(),
             parts: vec![
                 (
                     "store",
@@ -80,6 +86,21 @@ impl Profile {
             .part("identity", "at = \"natural:/note\"")
     }
 
+    /// The plain server in the legacy era, which asks for a note inside the call and writes what it is answered.
+    pub(crate) fn asking() -> Self {
+        Self::with_status()
+            .flags("--era legacy --elicit note")
+            .responses(r#"{ note = { action = "accept", content = { note = "{marker} {input}" } } }"#)
+            .effects("SELECT id, note, qty, key FROM orders WHERE instr(note, $marker) > 0")
+    }
+
+    /// Answers to what the server asks; the data comes from them, or from the arguments.
+    pub(crate) fn responses(self, answers: &str) -> Self {
+        let arguments = r#"{ note = "{marker}", qty = 1, key = "{operation}" }"#;
+        let write = format!("tool = \"create_order\"\narguments = {arguments}\nresponses = {answers}");
+        self.part("write", &write)
+    }
+
     /// The plain server with its status tool and its table of keys.
     pub(crate) fn with_status() -> Self {
         let status = "tool = \"get_order_status\"\narguments = { key = \"{operation}\" }\n\
@@ -93,6 +114,18 @@ impl Profile {
     /// Another path for what the server writes.
     pub(crate) fn database(mut self, path: &str) -> Self {
         path.clone_into(&mut self.database);
+        self
+    }
+
+    /// What starts the server with its flags.
+    pub(crate) fn launcher(mut self, words: &[&str]) -> Self {
+        self.launcher = Some(words.iter().map(|&word| word.to_owned()).collect());
+        self
+    }
+
+    /// The command that kills the server.
+    pub(crate) fn kill(mut self, words: &[&str]) -> Self {
+        self.launch.push(format!("kill = {words:?}\n"));
         self
     }
 
@@ -145,17 +178,19 @@ impl Profile {
 
     /// The words that launch the server, its database where `{data}` would be for a profile.
     fn command(&self) -> Vec<String> {
-        let server = plain_server().display().to_string();
+        let server = || vec![plain_server().display().to_string()];
         let words = ["--database", &self.database].map(str::to_owned);
-        [vec![server], words.to_vec(), self.flags.clone()].concat()
+        let launcher = self.launcher.clone().unwrap_or_else(server);
+        [launcher, words.to_vec(), self.flags.clone()].concat()
     }
 
     /// The whole file.
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
-            "format = 1\nname = \"plain\"\n\n[launch]\ncommand = {:?}\nenv = {{ {} }}\n",
+            "format = 1\nname = \"plain\"\n\n[launch]\ncommand = {:?}\nenv = {{ {} }}\n{}",
             self.command(),
-            self.env.join(", ")
+            self.env.join(", "),
+            self.launch.concat()
         );
         for (head, part) in &self.parts {
             text.extend(["\n[", head, "]\n", part, "\n"]);

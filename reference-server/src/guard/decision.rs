@@ -11,6 +11,8 @@ pub enum RowState {
     Applied,
     /// Ended with some of its effects, which is stored as its result.
     Partial,
+    /// Settled by an operator as not applied. The identity stays taken.
+    NotApplied,
 }
 
 /// What the ledger holds of an operation, as far as a decision needs it.
@@ -42,6 +44,8 @@ pub enum Refusal {
     Conflict,
     /// An equal request was admitted, and how it ended is not known.
     InProgress,
+    /// An equal request was admitted, and an operator has settled it as not applied.
+    NotApplied,
     /// The time for which the caller's consent is good has passed.
     AuthorityExpired,
     /// The result is no longer replayed; the row stays, so that the identity is never used again.
@@ -63,7 +67,7 @@ pub enum Decision {
 
 /// Decides about `attempt` at `now_s` (Unix seconds). A deadline is the first second at which it is too late.
 ///
-/// With a row: conflict, in progress, authority, retention, replay. Without one: arguments, authority, apply. The first no wins.
+/// With a row: conflict, in progress or not applied, authority, retention, replay. Without one: arguments, authority, apply. The first no wins.
 pub fn decide(known: Option<&KnownOperation>, attempt: &Attempt, now_s: i64) -> Decision {
     let authority_expired = now_s >= attempt.authority_until_s;
     let Some(known) = known else {
@@ -79,6 +83,8 @@ pub fn decide(known: Option<&KnownOperation>, attempt: &Attempt, now_s: i64) -> 
         Decision::Refuse(Refusal::Conflict)
     } else if known.state == RowState::InProgress {
         Decision::Refuse(Refusal::InProgress)
+    } else if known.state == RowState::NotApplied {
+        Decision::Refuse(Refusal::NotApplied)
     } else if authority_expired {
         Decision::Refuse(Refusal::AuthorityExpired)
     } else if now_s >= known.replay_until_s {
@@ -113,10 +119,12 @@ mod tests {
     /// Each row fails every check from its own on, so only the order decides which refusal is given.
     #[test]
     fn with_a_row_the_first_no_wins() {
-        use Refusal::{AuthorityExpired, Conflict, InProgress, RetentionExpired};
+        use Refusal::{AuthorityExpired, Conflict, InProgress, NotApplied, RetentionExpired};
         let rows = [
             ("other", RowState::InProgress, 60, 60, Decision::Refuse(Conflict)),
             ("same", RowState::InProgress, 60, 60, Decision::Refuse(InProgress)),
+            ("other", RowState::NotApplied, 60, 60, Decision::Refuse(Conflict)),
+            ("same", RowState::NotApplied, 60, 60, Decision::Refuse(NotApplied)),
             ("same", RowState::Applied, 60, 60, Decision::Refuse(AuthorityExpired)),
             ("same", RowState::Applied, 300, 60, Decision::Refuse(RetentionExpired)),
             ("same", RowState::Applied, 300, 360, Decision::Replay),

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::defect::{Defect, Planted};
+
 /// A settings value that cannot seal request state.
 #[derive(Debug, Error)]
 #[error("a request state key has {} bytes or more", RequestStateCodec::MIN_KEY_LENGTH)]
@@ -78,6 +80,8 @@ pub struct Continuation<'a> {
     pub tool_version: &'a str,
     /// The `operation_id` argument.
     pub operation_id: &'a str,
+    /// The defect that is planted, if any: some compare less.
+    pub planted: Planted,
 }
 
 /// Seals request states and opens them again.
@@ -109,16 +113,17 @@ impl StateSeal {
     ) -> Result<RequestState, StateRefusal> {
         let sealed = sealed.ok_or(StateRefusal::Missing)?;
         let state: RequestState = self.codec.open_json(sealed).map_err(|_reason| StateRefusal::NotOurs)?;
-        if state.principal != continuation.principal {
+        let planted = continuation.planted;
+        if state.principal != continuation.principal && !planted.is(Defect::UnboundPrincipal) {
             return Err(StateRefusal::OtherPrincipal);
         }
         if state.tool_id != continuation.tool_id || state.tool_version != continuation.tool_version {
             return Err(StateRefusal::OtherTool);
         }
-        if state.operation_id != continuation.operation_id {
+        if state.operation_id != continuation.operation_id && !planted.is(Defect::StateNotBoundToOperation) {
             return Err(StateRefusal::OtherOperation);
         }
-        if now_s >= state.expires_at_s {
+        if now_s >= state.expires_at_s && !planted.is(Defect::NoStateTtl) {
             return Err(StateRefusal::Expired);
         }
         Ok(state)
@@ -135,6 +140,7 @@ mod tests {
         tool_id: "create_issue",
         tool_version: "1.0",
         operation_id: "op-1",
+        planted: Planted(None),
     };
 
     fn seal() -> StateSeal {
@@ -197,6 +203,7 @@ mod tests {
                 tool_id,
                 tool_version,
                 operation_id,
+                planted: Planted(None),
             };
             assert_eq!(seal().open(Some(&sealed), &asked, T0 + 600), Err(expected));
         }

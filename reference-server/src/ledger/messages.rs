@@ -24,7 +24,7 @@ pub struct Write {
     /// The tool that asks.
     pub tool: &'static str,
     /// Its contract's version.
-    pub tool_version: &'static str,
+    pub tool_version: String,
     /// What the decision needs to know.
     pub attempt: Attempt,
     /// The issue's title.
@@ -63,8 +63,8 @@ pub struct Observation {
 pub struct Settled {
     /// How: applied or partial.
     pub state: RowState,
-    /// The effect it wrote.
-    pub issue_id: i64,
+    /// The effect it wrote. There always is one, unless a defect hides it.
+    pub issue_id: Option<i64>,
     /// The stored result.
     pub result: Value,
 }
@@ -78,6 +78,9 @@ pub enum LedgerError {
     /// The effect failed and was rolled back; nothing was written.
     #[error("the effect failed and was rolled back")]
     EffectFailed,
+    /// Somebody else settled the operation between two of its steps; the second one was rolled back.
+    #[error("the operation was settled by somebody else meanwhile")]
+    SettledMeanwhile,
     /// The clock tells no time.
     #[error("the clock tells no time: {0}")]
     Clock(#[from] ClockError),

@@ -6,15 +6,50 @@ use serde_json::Value;
 use super::messages::{LedgerError, Settled, Write};
 use crate::guard::decision::{KnownOperation, RowState};
 
+/// The step of the log under which an operator's decision stands.
+pub(super) const RECONCILE: &str = "reconcile";
+
 /// The columns of a ledger row that a write needs.
 pub(super) struct Row {
     pub(super) known: KnownOperation,
     pub(super) result: Option<String>,
 }
 
+/// What became of one step of an operation, in the words of the log.
+pub(super) struct Outcome<'a> {
+    step: &'static str,
+    outcome: &'static str,
+    detail: Option<&'a str>,
+}
+
+impl<'a> Outcome<'a> {
+    pub(super) fn of(step: &'static str, outcome: &'static str) -> Self {
+        Self {
+            step,
+            outcome,
+            detail: None,
+        }
+    }
+
+    pub(super) fn failed(step: &'static str, words: &'a str) -> Self {
+        Self {
+            detail: Some(words),
+            ..Self::of(step, "failed")
+        }
+    }
+
+    /// What an operator decided, and why.
+    pub(super) fn decided(state: &'static str, reason: &'a str) -> Self {
+        Self {
+            detail: Some(reason),
+            ..Self::of(RECONCILE, state)
+        }
+    }
+}
+
 /// The ledger row of `operation_id`, whoever it belongs to.
-pub(super) fn find(transaction: &Transaction<'_>, operation_id: &str) -> Result<Option<Row>, LedgerError> {
-    let found = transaction.query_row(
+pub(super) fn find(connection: &Connection, operation_id: &str) -> Result<Option<Row>, LedgerError> {
+    let found = connection.query_row(
         "SELECT fingerprint, state, replay_until, result FROM operations WHERE operation_id = ?1",
         [operation_id],
         |row| {
@@ -32,7 +67,7 @@ pub(super) fn find(transaction: &Transaction<'_>, operation_id: &str) -> Result<
     Ok(found.optional()?)
 }
 
-/// The ledger row of `operation_id` if it is `principal`'s, of `tool`, and has ended.
+/// The ledger row of `operation_id` if it is `principal`'s, of `tool`, and has ended with an effect.
 pub(super) fn find_settled(
     connection: &Connection,
     operation_id: &str,
@@ -41,7 +76,7 @@ pub(super) fn find_settled(
 ) -> Result<Option<Settled>, LedgerError> {
     let found = connection.query_row(
         "SELECT state, issue_id, result FROM operations
-         WHERE operation_id = ?1 AND principal = ?2 AND tool = ?3 AND state <> 'in_progress'",
+         WHERE operation_id = ?1 AND principal = ?2 AND tool = ?3 AND state IN ('applied', 'partial')",
         [operation_id, principal, tool],
         |row| {
             Ok((
@@ -94,7 +129,8 @@ pub(super) fn note_effect(transaction: &Transaction<'_>, operation_id: &str, iss
     Ok(())
 }
 
-/// Stores how an operation ended, its result, and until when that is replayed.
+/// Stores how an operation ended, its result, and until when that is replayed. Says whether it was still in progress; if not,
+/// nothing is changed.
 pub(super) fn settle_operation(
     transaction: &Transaction<'_>,
     operation_id: &str,
@@ -102,12 +138,27 @@ pub(super) fn settle_operation(
     result: &Value,
     now_s: i64,
     replay_until_s: i64,
-) -> Result<(), LedgerError> {
-    transaction.execute(
+) -> Result<bool, LedgerError> {
+    let changed = transaction.execute(
         "UPDATE operations SET state = ?2, result = ?3, committed_at = ?4, replay_until = ?5
-         WHERE operation_id = ?1",
+         WHERE operation_id = ?1 AND state = 'in_progress'",
         params![operation_id, state, result.to_string(), now_s, replay_until_s],
     )?;
+    Ok(changed == 1)
+}
+
+/// Marks an operation in progress as not applied. It has no result, and its identity stays taken.
+pub(super) fn settle_as_not_applied(transaction: &Transaction<'_>, operation_id: &str) -> Result<(), LedgerError> {
+    transaction.execute(
+        "UPDATE operations SET state = 'not_applied' WHERE operation_id = ?1 AND state = 'in_progress'",
+        [operation_id],
+    )?;
+    Ok(())
+}
+
+/// Deletes a ledger row. Only defects do this: a row stands for ever.
+pub(super) fn forget_operation(transaction: &Transaction<'_>, operation_id: &str) -> Result<(), LedgerError> {
+    transaction.execute("DELETE FROM operations WHERE operation_id = ?1", [operation_id])?;
     Ok(())
 }
 
@@ -133,34 +184,36 @@ pub(super) fn delete_kept_issue(transaction: &Transaction<'_>, issue_id: i64) ->
     refused_by_store(transaction.execute("DELETE FROM issues WHERE issue_id = ?1", [issue_id]))
 }
 
-/// Notes a compensation that failed.
-pub(super) fn log_failed_compensation(
+/// Notes what became of a compensation.
+pub(super) fn log_compensation(
     transaction: &Transaction<'_>,
-    write: &Write,
-    step: &str,
-    detail: &str,
+    operation_id: &str,
+    compensation: &Outcome<'_>,
     now_s: i64,
 ) -> Result<(), LedgerError> {
     transaction.execute(
-        "INSERT INTO compensations (operation_id, step, outcome, detail, at)
-         VALUES (?1, ?2, 'failed', ?3, ?4)",
-        params![write.operation_id, step, detail, now_s],
+        "INSERT INTO compensations (operation_id, step, outcome, detail, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            operation_id,
+            compensation.step,
+            compensation.outcome,
+            compensation.detail,
+            now_s
+        ],
     )?;
     Ok(())
 }
 
-/// Notes what became of one step of a partial write.
+/// Notes what became of one step of an operation.
 pub(super) fn log_step(
     transaction: &Transaction<'_>,
-    write: &Write,
-    step: &str,
-    outcome: &str,
-    detail: Option<&str>,
+    operation_id: &str,
+    step: &Outcome<'_>,
     now_s: i64,
 ) -> Result<(), LedgerError> {
     transaction.execute(
         "INSERT INTO step_log (operation_id, step, outcome, detail, at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![write.operation_id, step, outcome, detail, now_s],
+        params![operation_id, step.step, step.outcome, step.detail, now_s],
     )?;
     Ok(())
 }
@@ -179,6 +232,7 @@ fn row_state(name: &str) -> RowState {
     match name {
         "applied" => RowState::Applied,
         "partial" => RowState::Partial,
+        "not_applied" => RowState::NotApplied,
         _ => RowState::InProgress,
     }
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transac
 use thiserror::Error;
 
 /// The version of [`SCHEMA`]. A store with a newer one was written by a newer server.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// How often switching to the write-ahead log is tried. The switch ignores the busy timeout when two first opens race.
 const WAL_TRIES_MAX: u32 = 50;
@@ -46,7 +46,7 @@ CREATE TABLE step_log (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,
     operation_id TEXT    NOT NULL,
     step         TEXT    NOT NULL,
-    outcome      TEXT    NOT NULL CHECK (outcome IN ('attempted', 'done', 'failed')),
+    outcome      TEXT    NOT NULL CHECK (outcome IN ('attempted', 'done', 'failed', 'applied', 'not_applied')),
     detail       TEXT,
     at           INTEGER NOT NULL
 ) STRICT;
@@ -69,13 +69,13 @@ CREATE TABLE operations (
     tool         TEXT    NOT NULL,
     tool_version TEXT    NOT NULL,
     fingerprint  TEXT    NOT NULL,
-    state        TEXT    NOT NULL CHECK (state IN ('in_progress', 'applied', 'partial')),
+    state        TEXT    NOT NULL CHECK (state IN ('in_progress', 'applied', 'partial', 'not_applied')),
     issue_id     INTEGER,
     result       TEXT,
     admitted_at  INTEGER NOT NULL,
     committed_at INTEGER,
     replay_until INTEGER,
-    CHECK (state = 'in_progress' OR (result NOTNULL AND committed_at NOTNULL AND replay_until NOTNULL))
+    CHECK (state IN ('in_progress', 'not_applied') OR (result NOTNULL AND committed_at NOTNULL AND replay_until NOTNULL))
 ) STRICT, WITHOUT ROWID;
 ";
 
@@ -100,6 +100,17 @@ pub enum OpenError {
         /// The version in the store.
         found: String,
     },
+    /// An older server made it.
+    #[error(
+        "the store has schema version {found}, and this server knows version {SCHEMA_VERSION} only; give another --database"
+    )]
+    OlderSchema {
+        /// The version in the store.
+        found: u32,
+    },
+    /// Nothing is there, and whoever asked must not make it.
+    #[error("there is no store; give the --database of the server that you mean")]
+    Absent,
     /// It is a database of something else.
     #[error("the file is a SQLite database, but not a store of this server; give another --database")]
     NotAStore,
@@ -112,9 +123,9 @@ pub enum OpenError {
 }
 
 /// What stands in a file before it is opened for work.
-enum Found {
+pub(super) enum Found {
     Nothing,
-    Ours,
+    Ours { backend: String },
 }
 
 /// Opens the store at `path` for the backend `backend`, and makes it when there is none. `busy_timeout` bounds every later wait.
@@ -124,18 +135,44 @@ pub(crate) fn open(path: &Path, backend: &str, busy_timeout: Duration) -> Result
     connection.busy_timeout(busy_timeout)?;
     // Until the store is known to be ours, not even its write-ahead log is moved into it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    let found = inspect(&connection, backend)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    switch_to_write_ahead_log(&connection, busy_timeout)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
+    let found = identify(&connection, Some(backend))?;
+    ready_for_work(&connection, busy_timeout)?;
     if matches!(found, Found::Nothing) {
         create(&mut connection, backend)?;
     }
     Ok(connection)
 }
 
-fn inspect(connection: &Connection, backend: &str) -> Result<Found, OpenError> {
+/// Opens the store at `path` for work, and makes none. `backend` is compared when it is given.
+pub(crate) fn open_existing(
+    path: &Path,
+    backend: Option<&str>,
+    busy_timeout: Duration,
+) -> Result<Connection, OpenError> {
+    if !path.is_file() {
+        return Err(OpenError::Absent);
+    }
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(busy_timeout)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let Found::Ours { .. } = identify(&connection, backend)? else {
+        return Err(OpenError::NotAStore);
+    };
+    ready_for_work(&connection, busy_timeout)?;
+    Ok(connection)
+}
+
+/// Every commit is on disk before it is answered.
+fn ready_for_work(connection: &Connection, busy_timeout: Duration) -> Result<(), OpenError> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    switch_to_write_ahead_log(connection, busy_timeout)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(())
+}
+
+/// Says what stands in the file, and refuses what is not ours, or not of `backend` when one is given.
+pub(super) fn identify(connection: &Connection, backend: Option<&str>) -> Result<Found, OpenError> {
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables == 0 {
         return Ok(Found::Nothing);
@@ -151,23 +188,23 @@ fn inspect(connection: &Connection, backend: &str) -> Result<Found, OpenError> {
     let version = value("schema_version")?.ok_or(OpenError::NotAStore)?;
     match version.parse::<u32>() {
         Ok(SCHEMA_VERSION) => {}
-        Ok(older) if older < SCHEMA_VERSION => return Err(OpenError::NotAStore),
+        Ok(older) if older < SCHEMA_VERSION => return Err(OpenError::OlderSchema { found: older }),
         _ => return Err(OpenError::NewerSchema { found: version }),
     }
     let bound = value("backend")?.ok_or(OpenError::NotAStore)?;
-    if bound != backend {
-        return Err(OpenError::OtherBackend {
+    match backend {
+        Some(asked) if bound != asked => Err(OpenError::OtherBackend {
             bound,
-            asked: backend.to_owned(),
-        });
+            asked: asked.to_owned(),
+        }),
+        _ => Ok(Found::Ours { backend: bound }),
     }
-    Ok(Found::Ours)
 }
 
 /// Two servers that open one new store at the same moment: the second waits for the first, and finds its work.
 fn create(connection: &mut Connection, backend: &str) -> Result<(), OpenError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if matches!(inspect(&transaction, backend)?, Found::Nothing) {
+    if matches!(identify(&transaction, Some(backend))?, Found::Nothing) {
         transaction.execute_batch(SCHEMA)?;
         transaction.execute_batch(OPERATIONS)?;
         let mut insert = transaction.prepare("INSERT INTO meta (key, value) VALUES (?1, ?2)")?;

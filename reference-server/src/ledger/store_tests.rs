@@ -6,6 +6,7 @@ use super::*;
 use crate::guard::decision::{Attempt, RowState};
 use crate::guard::fingerprint::FingerprintKey;
 use crate::guard::request_state::StateSeal;
+use crate::ledger::reconciliation::{self, Reconciled, Reconciliation};
 use crate::settings::Limits;
 
 const T0: i64 = 1_790_035_200;
@@ -16,6 +17,7 @@ fn settings(folder: &TempDir) -> Settings {
         clock: Clock::Fixed(T0),
         principal: "alice".to_owned(),
         backend: "sqlite:test".to_owned(),
+        tool_version: "1.0".to_owned(),
         state_seal: StateSeal::new(vec![1; 32]).unwrap(),
         fingerprint_key: FingerprintKey::new(vec![2; 32]).unwrap(),
         limits: Limits {
@@ -25,7 +27,7 @@ fn settings(folder: &TempDir) -> Settings {
             busy_timeout_ms: 1,
         },
         failpoints: Failpoints::default(),
-        defect: None,
+        planted: Planted(None),
     }
 }
 
@@ -33,7 +35,7 @@ fn write(operation_id: &str, fingerprint: &str) -> Write {
     Write {
         operation_id: operation_id.to_owned(),
         tool: "create_issue",
-        tool_version: "1.0",
+        tool_version: "1.0".to_owned(),
         attempt: Attempt {
             fingerprint: fingerprint.to_owned(),
             authority_until_s: T0 + 300,
@@ -103,6 +105,35 @@ fn only_its_own_principal_and_tool_see_an_operation() {
     };
     let seen = Store::open(&bob).unwrap().observe("op-1", "create_issue").unwrap();
     assert!(seen.settled.is_none());
+}
+
+/// Between the two transactions of a partial write nobody holds the lock, so an operator may come in.
+#[test]
+fn a_decision_made_between_two_steps_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&settings(&folder)).unwrap();
+    let transaction = store.begin_immediate().unwrap();
+    let (transaction, issue_id) = store.admit(transaction, &write("op-1", "f"), T0).unwrap();
+    transaction.commit().unwrap();
+    let asked = Reconciliation {
+        operation_id: "op-1".to_owned(),
+        decision: reconciliation::Decision::Applied,
+        reason: "seen".to_owned(),
+        retention_s: 360,
+    };
+    let path = settings(&folder).database;
+    let reconciled = reconciliation::reconcile(&path, None, Duration::ZERO, &Clock::Fixed(T0), &asked).unwrap();
+    assert_eq!(
+        reconciled,
+        Reconciled::Settled {
+            issue_ids: vec![issue_id]
+        }
+    );
+    let late = store.second_step(&write("op-1", "f"), issue_id);
+    assert!(matches!(late, Err(LedgerError::SettledMeanwhile)));
+    let settled = store.observe("op-1", "create_issue").unwrap().settled.unwrap();
+    assert_eq!(settled.state, RowState::Applied);
+    assert_eq!((count(&store, "step_log"), count(&store, "compensations")), (1, 0));
 }
 
 /// Without this a duplicate could not be seen.

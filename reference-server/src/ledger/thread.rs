@@ -24,6 +24,15 @@ enum Request {
         tool: &'static str,
         answer: oneshot::Sender<Result<Observation, LedgerError>>,
     },
+    /// Asked by defects only, as is the next one.
+    Reserve {
+        operation_id: String,
+        tool: &'static str,
+        answer: oneshot::Sender<Result<bool, LedgerError>>,
+    },
+    Forget {
+        operation_id: String,
+    },
     Arrival,
 }
 
@@ -54,6 +63,24 @@ impl Ledger {
             })
             .map_err(not_queued)?;
         answered.await.map_err(|_panicked| LedgerError::NoAnswer)?
+    }
+
+    /// Reserves an identity on its first round: a defect does this. Says whether it was free.
+    pub async fn reserve(&self, operation_id: String, tool: &'static str) -> Result<bool, LedgerError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue
+            .try_send(Request::Reserve {
+                operation_id,
+                tool,
+                answer,
+            })
+            .map_err(not_queued)?;
+        answered.await.map_err(|_panicked| LedgerError::NoAnswer)?
+    }
+
+    /// Drops an operation's ledger row, after what is queued: a defect does this when a request was cancelled.
+    pub fn forget(&self, operation_id: String) {
+        let _full = self.queue.try_send(Request::Forget { operation_id });
     }
 
     /// Says that some request has arrived: a defect commits then what it held back.
@@ -91,7 +118,7 @@ impl LedgerThread {
             while let Some(request) = requests.blocking_recv() {
                 serve(&store, request);
             }
-            commit_held(&store);
+            do_held(&store);
             drop(store);
             drop(open);
         });
@@ -108,7 +135,7 @@ impl LedgerThread {
 /// Does one request. A panic rolls its transaction back, drops its answer (which the asker sees), and ends here.
 fn serve(store: &Store, request: Request) {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        commit_held(store);
+        do_held(store);
         match request {
             // An asker that has gone away changes nothing: what is committed is committed.
             Request::Write(write, answer) => drop(answer.send(store.write(&write))),
@@ -117,6 +144,12 @@ fn serve(store: &Store, request: Request) {
                 tool,
                 answer,
             } => drop(answer.send(store.observe(&operation_id, tool))),
+            Request::Reserve {
+                operation_id,
+                tool,
+                answer,
+            } => drop(answer.send(store.reserve(&operation_id, tool))),
+            Request::Forget { operation_id } => complain_of(store.forget(&operation_id)),
             Request::Arrival => {}
         }
     }));
@@ -124,8 +157,13 @@ fn serve(store: &Store, request: Request) {
     drop(outcome);
 }
 
-fn commit_held(store: &Store) {
-    if let Err(error) = store.commit_held() {
-        crate::command::complain(&format!("what was held back could not be committed: {error}"));
+fn do_held(store: &Store) {
+    complain_of(store.do_held());
+}
+
+/// What a defect does on the side has nobody to answer to.
+fn complain_of(outcome: Result<(), LedgerError>) {
+    if let Err(error) = outcome {
+        crate::command::complain(&format!("a planted defect failed: {error}"));
     }
 }

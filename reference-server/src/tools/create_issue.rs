@@ -10,13 +10,11 @@ use super::{Answer, Call, CallError, Description, InputRequest, Tools};
 use crate::defect::Defect;
 use crate::guard::decision::{Attempt, Refusal};
 use crate::guard::fingerprint::{FingerprintRequest, digest, fingerprint};
-use crate::guard::request_state::{Continuation, RequestState};
+use crate::guard::request_state::{Continuation, RequestState, StateRefusal};
 use crate::ledger::messages::{LedgerError, Mode, Write, Written};
 
 /// The name by which the tool is called.
 pub const NAME: &str = "create_issue";
-/// The version of its contract, which fingerprints bind.
-pub const VERSION: &str = "1.0";
 
 /// The key of the one input request, and the name of the one field of its form.
 const BODY: &str = "body";
@@ -96,12 +94,16 @@ pub(super) async fn call(tools: &Tools, call: &Call) -> Result<Answer, CallError
             reason: Some("continuation_unsupported"),
         });
     }
-    if !call.shows_forms {
+    let planted = tools.settings.planted;
+    if !call.shows_forms && !planted.is(Defect::AsksUndeclaredCapability) {
         return Err(CallError::FormsNotDeclared);
     }
     let arguments = read_arguments(&call.arguments)?;
     if call.request_state.is_none() && call.input_responses.is_none() {
         let state = issue_state(tools, call, &arguments)?;
+        if planted.is(Defect::ReservesOnFirstRound) && !reserve(tools, &arguments).await? {
+            return refuse(&arguments, Refusal::InProgress);
+        }
         return Ok(ask(&arguments, tools.settings.state_seal.seal(&state)));
     }
     continue_with(tools, call, &arguments).await
@@ -122,7 +124,7 @@ fn issue_state(tools: &Tools, call: &Call, arguments: &Arguments<'_>) -> Result<
     Ok(RequestState {
         principal: tools.settings.principal.clone(),
         tool_id: NAME.to_owned(),
-        tool_version: VERSION.to_owned(),
+        tool_version: tools.settings.tool_version.clone(),
         operation_id: arguments.operation_id.to_owned(),
         arguments_digest: arguments_digest(call)?,
         issued_at_s: now_s,
@@ -153,31 +155,43 @@ fn ask(arguments: &Arguments<'_>, request_state: String) -> Answer {
 
 async fn continue_with(tools: &Tools, call: &Call, arguments: &Arguments<'_>) -> Result<Answer, CallError> {
     let settings = &tools.settings;
+    let planted = settings.planted;
     let continuation = Continuation {
         principal: &settings.principal,
         tool_id: NAME,
-        tool_version: VERSION,
+        tool_version: &settings.tool_version,
         operation_id: arguments.operation_id,
+        planted,
     };
     let sealed = call.request_state.as_deref();
-    let state = settings
-        .state_seal
-        .open(sealed, &continuation, settings.clock.now_s()?)?;
+    let opened = settings.state_seal.open(sealed, &continuation, settings.clock.now_s()?);
+    let state = match opened {
+        Err(StateRefusal::NotOurs) if planted.is(Defect::UnsealedState) => issue_state(tools, call, arguments)?,
+        Err(StateRefusal::Missing) if planted.is(Defect::AcceptsStrippedState) => issue_state(tools, call, arguments)?,
+        opened => opened?,
+    };
     let body = match read_input(call.input_responses.as_ref()) {
         Input::Body(body) => body,
+        Input::Missing if planted.is(Defect::AppliesWithoutInput) => "",
+        Input::Refused(..) if planted.is(Defect::AppliesDeclinedInput) => "",
         // The same state goes out again, so that asking twice moves no deadline.
         Input::Missing => return Ok(ask(arguments, sealed.unwrap_or_default().to_owned())),
         Input::Refused(reason, message) => return Ok(refused(arguments, reason, message)),
     };
     let attempt = Attempt {
         fingerprint: fingerprint_of(tools, call, &state, body)?,
-        authority_until_s: state.authority_until_s,
-        arguments_as_issued: state.arguments_digest == arguments_digest(call)?,
+        authority_until_s: if planted.is(Defect::NoAuthorityDeadline) {
+            i64::MAX
+        } else {
+            state.authority_until_s
+        },
+        arguments_as_issued: state.arguments_digest == arguments_digest(call)?
+            || planted.is(Defect::StateNotBoundToOperation),
     };
     let write = Write {
         operation_id: arguments.operation_id.to_owned(),
         tool: NAME,
-        tool_version: VERSION,
+        tool_version: settings.tool_version.clone(),
         attempt,
         title: arguments.title.to_owned(),
         body: body.to_owned(),
@@ -185,6 +199,9 @@ async fn continue_with(tools: &Tools, call: &Call, arguments: &Arguments<'_>) ->
     };
     match tools.ledger.write(write).await {
         Ok(Written::Done { result, replayed }) => Ok(Answer::Done(with_replayed(result, replayed))),
+        Ok(Written::Refused(Refusal::Conflict)) if planted.is(Defect::ConflictDisclosesResult) => {
+            disclose(tools, arguments).await
+        }
         Ok(Written::Refused(refusal)) => refuse(arguments, refusal),
         Err(error) => fail(arguments, &error),
     }
@@ -232,18 +249,25 @@ fn read_input(responses: Option<&Map<String, Value>>) -> Input<'_> {
 
 fn fingerprint_of(tools: &Tools, call: &Call, state: &RequestState, body: &str) -> Result<String, CallError> {
     let settings = &tools.settings;
-    let input_responses = if settings.defect == Some(Defect::UnboundInput) {
-        Value::Null
-    } else {
-        json!({ BODY: { "action": "accept", "content": { BODY: body } } })
+    let bound_unless = |defect, value| {
+        if settings.planted.is(defect) {
+            Value::Null
+        } else {
+            value
+        }
     };
+    let input_responses = json!({ BODY: { "action": "accept", "content": { BODY: body } } });
     let request = FingerprintRequest {
-        principal: settings.principal.clone(),
+        principal: if settings.planted.is(Defect::UnboundPrincipal) {
+            String::new()
+        } else {
+            settings.principal.clone()
+        },
         tool_id: NAME.to_owned(),
-        tool_version: VERSION.to_owned(),
+        tool_version: settings.tool_version.clone(),
         arguments: Value::Object(call.arguments.clone()),
-        continuation_state: state.to_value(),
-        input_responses,
+        continuation_state: bound_unless(Defect::UnboundState, state.to_value()),
+        input_responses: bound_unless(Defect::UnboundInput, input_responses),
     };
     fingerprint(&settings.fingerprint_key, &request).map_err(|error| CallError::invalid(error.to_string()))
 }
@@ -264,6 +288,10 @@ fn refuse(arguments: &Arguments<'_>, refusal: Refusal) -> Result<Answer, CallErr
         Refusal::InProgress => (
             "operation_in_progress",
             "this operation was begun and how it ended is not known; ask for its status",
+        ),
+        Refusal::NotApplied => (
+            "operation_not_applied",
+            "an operator has settled this operation as not applied, and its operation_id stays taken; nothing was written",
         ),
         Refusal::AuthorityExpired => (
             "operation_authority_expired",
@@ -295,10 +323,28 @@ fn fail(arguments: &Arguments<'_>, error: &LedgerError) -> Result<Answer, CallEr
             "effect_failed",
             "the effect failed and was rolled back; nothing was written, repeat the same call",
         )),
+        LedgerError::SettledMeanwhile => refuse(arguments, Refusal::InProgress),
         LedgerError::Clock(_) | LedgerError::Sqlite(_) | LedgerError::StoredResult(_) | LedgerError::NoAnswer => {
             Err(CallError::Internal(error.to_string()))
         }
     }
+}
+
+/// The planted reservation of a first round; says whether the identity was free.
+async fn reserve(tools: &Tools, arguments: &Arguments<'_>) -> Result<bool, CallError> {
+    let reserved = tools.ledger.reserve(arguments.operation_id.to_owned(), NAME).await;
+    reserved.map_err(|error| CallError::Internal(error.to_string()))
+}
+
+/// The planted refusal of a conflict, which tells what the operation's first request got.
+async fn disclose(tools: &Tools, arguments: &Arguments<'_>) -> Result<Answer, CallError> {
+    let mut answer = refuse(arguments, Refusal::Conflict)?;
+    let observed = tools.ledger.observe(arguments.operation_id.to_owned(), NAME).await;
+    let settled = observed.ok().and_then(|observation| observation.settled);
+    if let (Answer::Refused(refusal), Some(settled)) = (&mut answer, settled) {
+        refusal["result"] = settled.result;
+    }
+    Ok(answer)
 }
 
 /// A refusal tells only what the caller said, never what the ledger holds.

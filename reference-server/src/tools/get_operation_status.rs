@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::arguments::{self, OPERATION_ID_BYTES_MAX};
 use super::{Answer, Call, CallError, Description, Tools, create_issue};
 use crate::clock::rfc3339;
+use crate::defect::Defect;
 use crate::guard::decision::RowState;
 use crate::ledger::messages::LedgerError;
 
@@ -79,14 +80,21 @@ pub(super) async fn call(tools: &Tools, call: &Call) -> Result<Answer, CallError
         }
         Err(error) => return Err(CallError::Internal(error.to_string())),
     };
+    let planted = tools.settings.planted;
+    let settled = observation.settled.is_some();
     let (state, effect_ids, result) = match observation.settled {
-        Some(settled) => (state_name(settled.state), vec![settled.issue_id], settled.result),
+        Some(settled) => (
+            state_name(settled.state),
+            settled.issue_id.into_iter().collect(),
+            settled.result,
+        ),
+        None if planted.is(Defect::AbsentMeansNotApplied) => ("not_applied", Vec::new(), Value::Null),
         None => ("unknown", Vec::new(), Value::Null),
     };
     Ok(Answer::Done(json!({
         "operation_id": operation_id,
         "state": state,
-        "authoritative": !effect_ids.is_empty(),
+        "authoritative": settled || planted.is(Defect::AbsentMeansNotApplied),
         "scope": {
             "backend": tools.settings.backend,
             "principal": tools.settings.principal,
@@ -95,13 +103,14 @@ pub(super) async fn call(tools: &Tools, call: &Call) -> Result<Answer, CallError
         "observed_at": rfc3339(observation.observed_at_s),
         "effect_ids": effect_ids,
         "result": result,
-        "fresh_write_authorized": false
+        "fresh_write_authorized": planted.is(Defect::StatusAuthorisesWrite)
     })))
 }
 
 fn state_name(state: RowState) -> &'static str {
     match state {
         RowState::InProgress => "in_progress",
+        RowState::NotApplied => "unknown",
         RowState::Applied => "applied",
         RowState::Partial => "partial",
     }

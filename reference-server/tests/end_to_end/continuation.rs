@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Bench, accept, assert_error, assert_refused, issue, structured};
+use crate::support::{Bench, accept, assert_error, assert_refused, issue, middle_changed, structured};
 
 const INVALID: Option<&str> = Some("request_state_invalid");
 
@@ -27,11 +27,11 @@ fn a_state_that_is_missing_changed_or_foreign_is_refused() {
         "name": "create_issue", "arguments": issue("op-1"), "inputResponses": accept("alpha")
     });
     assert_error(&server.request("tools/call", &stripped), -32602, INVALID);
-    let mut changed = state.clone().into_bytes();
-    let middle = changed.len() / 2;
-    changed[middle] = if changed[middle] == b'A' { b'B' } else { b'A' };
-    let changed = String::from_utf8(changed).unwrap();
-    assert_error(&server.answer(&issue("op-1"), &changed, "alpha"), -32602, INVALID);
+    assert_error(
+        &server.answer(&issue("op-1"), &middle_changed(&state), "alpha"),
+        -32602,
+        INVALID,
+    );
     assert_error(&server.answer(&issue("op-2"), &state, "alpha"), -32602, INVALID);
     assert_eq!(bench.count("issues") + bench.count("operations"), 0);
     server.first_round(&issue("op-1"));
@@ -157,5 +157,34 @@ fn a_rotated_fingerprint_key_conflicts_and_status_still_settles() {
     let mut after = bench.start_with("GUARD_FINGERPRINT_KEY", &"bb".repeat(32));
     assert_refused(&after.answer(&issue("op-1"), &state, "alpha"), "operation_conflict");
     assert_eq!(after.status("op-1")["result"]["receipt"], result["receipt"]);
+    assert_eq!(bench.count("issues"), 1);
+}
+
+#[test]
+fn another_tool_version_refuses_the_old_state_and_status_still_settles() {
+    let bench = Bench::new();
+    let mut before = bench.start();
+    let (state, result) = before.write(&issue("op-1"), "alpha");
+    before.close();
+    let mut after = bench.start_with("GUARD_TOOL_VERSION", "1.1");
+    assert_error(&after.answer(&issue("op-1"), &state, "alpha"), -32602, INVALID);
+    let fresh = after.first_round(&issue("op-1"));
+    assert_refused(&after.answer(&issue("op-1"), &fresh, "alpha"), "operation_conflict");
+    assert_eq!(after.status("op-1")["result"]["receipt"], result["receipt"]);
+    assert_eq!(bench.count("issues"), 1);
+}
+
+#[test]
+fn a_lost_first_reply_costs_nothing() {
+    let bench = Bench::new();
+    let mut first = bench.start();
+    first.first_round(&issue("op-1"));
+    first.kill();
+    let mut second = bench.start();
+    let state = second.first_round(&issue("op-1"));
+    assert_eq!(
+        structured(&second.answer(&issue("op-1"), &state, "alpha"))["replayed"],
+        false
+    );
     assert_eq!(bench.count("issues"), 1);
 }

@@ -1,20 +1,8 @@
 //! Deaths, errors and panics inside a write, and what the next process finds.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Bench, Server, accept, assert_error, assert_refused, continuation, issue, structured};
-
-/// Sends the continuation and waits for the failpoint's exit.
-fn die(mut server: Server, write: &Value, code: i32) -> String {
-    let state = server.first_round(write);
-    server.begin(
-        "tools/call",
-        &continuation(write, &state, &accept("alpha")),
-        &json!({ "elicitation": {} }),
-    );
-    assert_eq!(server.ended().code(), Some(code));
-    state
-}
+use crate::support::{Bench, assert_error, assert_refused, die, issue, partial, structured};
 
 #[test]
 fn a_death_before_the_commit_leaves_nothing_and_the_repeat_writes_once() {
@@ -48,7 +36,7 @@ fn a_death_after_the_commit_leaves_the_effect_and_the_repeat_is_a_replay() {
 #[test]
 fn a_death_between_the_steps_leaves_the_operation_in_progress_and_unknown() {
     let bench = Bench::new();
-    let write = json!({ "operation_id": "op-1", "title": "Title", "mode": "partial" });
+    let write = partial("op-1");
     let state = die(bench.start_with("GUARD_FAILPOINT", "after-first-commit"), &write, 73);
     let mut second = bench.start();
     let status = second.status("op-1");
@@ -64,6 +52,32 @@ fn a_death_between_the_steps_leaves_the_operation_in_progress_and_unknown() {
     );
     let counts = ["issues", "watchers", "compensations"].map(|table| bench.count(table));
     assert_eq!(counts, [1, 0, 0]);
+}
+
+#[test]
+fn a_death_after_both_commits_of_a_partial_write_is_settled_by_a_replay() {
+    let bench = Bench::new();
+    let state = die(
+        bench.start_with("GUARD_FAILPOINT", "after-second-commit"),
+        &partial("op-1"),
+        74,
+    );
+    let mut second = bench.start();
+    assert_eq!(second.status("op-1")["state"], "partial");
+    let replay = structured(&second.answer(&partial("op-1"), &state, "alpha"));
+    assert_eq!(
+        (&replay["state"], &replay["replayed"]),
+        (&json!("partial"), &json!(true))
+    );
+    assert_eq!(bench.count("issues"), 1);
+}
+
+#[test]
+fn the_second_failpoint_is_not_reached_by_a_write_of_one_transaction() {
+    let bench = Bench::new();
+    let mut server = bench.start_with("GUARD_FAILPOINT", "after-second-commit");
+    server.write(&issue("op-1"), "alpha");
+    assert!(server.close().success());
 }
 
 #[test]

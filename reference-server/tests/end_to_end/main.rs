@@ -13,6 +13,7 @@ mod deadlines;
 mod defects;
 mod eras;
 mod lifetime;
+mod operator;
 mod settings;
 mod support;
 mod write;

@@ -123,6 +123,10 @@ fn a_wrong_limit_or_choice_is_one_line_and_no_store_is_made() {
             &["GUARD_BUSY_TIMEOUT_MS", "1e3"],
         ),
         (
+            |launch| launch.env("GUARD_TOOL_VERSION", ""),
+            &["GUARD_TOOL_VERSION", "empty"],
+        ),
+        (
             |launch| launch.env("GUARD_FAILPOINT", "after-lunch"),
             &["GUARD_FAILPOINT", "after-ledger-insert"],
         ),
@@ -166,13 +170,26 @@ fn a_store_with_a_newer_schema_is_refused() {
     bench.start().close();
     bench
         .connection()
-        .execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'", [])
+        .execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'", [])
         .unwrap();
     let before = fs::read(bench.store()).unwrap();
     assert_complaint(
         &bench.launch().output(),
-        &["GUARD_DATABASE", "schema version 2", "newer server"],
+        &["GUARD_DATABASE", "schema version 99", "newer server"],
     );
+    assert_eq!(fs::read(bench.store()).unwrap(), before);
+}
+
+#[test]
+fn a_store_with_an_older_schema_is_refused() {
+    let bench = Bench::new();
+    bench.start().close();
+    bench
+        .connection()
+        .execute("UPDATE meta SET value = '1' WHERE key = 'schema_version'", [])
+        .unwrap();
+    let before = fs::read(bench.store()).unwrap();
+    assert_complaint(&bench.launch().output(), &["schema version 1", "another --database"]);
     assert_eq!(fs::read(bench.store()).unwrap(), before);
 }
 
@@ -243,6 +260,7 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
         "GUARD_AUTHORITY",
         "GUARD_RETENTION",
         "GUARD_BUSY_TIMEOUT_MS",
+        "GUARD_TOOL_VERSION",
         "GUARD_FAILPOINT",
         "GUARD_DEFECT",
         "GUARD_STATE_KEY",

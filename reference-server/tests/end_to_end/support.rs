@@ -1,5 +1,6 @@
 //! A folder with a store and a clock, servers that use them, and raw lines to and fro.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
@@ -74,6 +75,37 @@ impl Bench {
         self.launch().env(name, value).start()
     }
 
+    /// Runs an operator's command on the store, with the environment that a server has.
+    pub(crate) fn operator(&self, arguments: &[&str]) -> Said {
+        let mut launch = self.launch();
+        let environment: Vec<_> = launch
+            .command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        launch.command = Command::new(env!("CARGO_BIN_EXE_reference-server"));
+        launch.command.env_clear().envs(environment).args(arguments);
+        let output = launch.output();
+        Said {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Every file of the folder, by name, with its bytes.
+    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let entries = fs::read_dir(self.folder.path()).unwrap().map(Result::unwrap);
+        entries
+            .map(|entry| {
+                (
+                    entry.file_name().into_string().unwrap(),
+                    fs::read(entry.path()).unwrap(),
+                )
+            })
+            .collect()
+    }
+
     pub(crate) fn connection(&self) -> Connection {
         Connection::open(self.store()).unwrap()
     }
@@ -97,6 +129,14 @@ impl Bench {
         let rows = statement.query_map([], |row| row.get(0)).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     }
+}
+
+/// What a command said, and its exit code.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// A server that is about to be started.
@@ -290,6 +330,29 @@ impl Server {
 
 pub(crate) fn issue(operation_id: &str) -> Value {
     json!({ "operation_id": operation_id, "title": "Title" })
+}
+
+/// A write whose second step fails, and so does its compensation.
+pub(crate) fn partial(operation_id: &str) -> Value {
+    json!({ "operation_id": operation_id, "title": "Title", "mode": "partial" })
+}
+
+/// `state` with another character in its middle.
+pub(crate) fn middle_changed(state: &str) -> String {
+    let mut bytes = state.as_bytes().to_vec();
+    let middle = bytes.len() / 2;
+    bytes[middle] = if bytes[middle] == b'A' { b'B' } else { b'A' };
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Sends both rounds and waits for the failpoint's exit; gives the state.
+#[track_caller]
+pub(crate) fn die(mut server: Server, write: &Value, code: i32) -> String {
+    let state = server.first_round(write);
+    let params = continuation(write, &state, &accept("alpha"));
+    server.begin("tools/call", &params, &json!({ "elicitation": {} }));
+    assert_eq!(server.ended().code(), Some(code));
+    state
 }
 
 pub(crate) fn accept(body: &str) -> Value {

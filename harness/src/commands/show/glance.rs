@@ -153,7 +153,9 @@ fn record(reader: &Reader, folder: &str) -> Result<Glance, ReaderError> {
             | Body::SendFailed { .. }
             | Body::Signalled { .. }
             | Body::ProcessEnded { .. }
+            | Body::KillCommandRun { .. }
             | Body::EffectVisible { .. }
+            | Body::ReplyMarkedMoment { .. }
             | Body::FaultMissed { .. }
             | Body::TimedOut { .. }
             | Body::Observed { .. } => {}

@@ -42,6 +42,7 @@ mod carried {
 mod carried {
     //! What the reference server's guard says.
 
+    use reference_server::defect::Planted;
     use reference_server::guard::decision::{Attempt, Decision, KnownOperation, Refusal, RowState, decide};
     use reference_server::guard::fingerprint::{FingerprintError, FingerprintKey, FingerprintRequest, fingerprint};
     use reference_server::guard::request_state::{Continuation, StateSeal};
@@ -143,6 +144,7 @@ mod carried {
             tool_id: &request.tool_id,
             tool_version: &request.tool_version,
             operation_id: request.arguments["operation_id"].as_str().unwrap_or_default(),
+            planted: Planted::default(),
         };
         Ok(seal.open(None, &continuation, NOW_S).is_ok())
     }
