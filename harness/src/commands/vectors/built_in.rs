@@ -12,6 +12,13 @@ pub(super) const NAME: &str = if cfg!(feature = "reference-server") {
     "built in: harness::recovery"
 };
 
+const MISSING: &str = "this build carries no reference server to check; name an --adapter, or --set recovery";
+
+/// Why this build has no answer to any question of a set, where that is so.
+pub(super) fn missing(set: Set) -> Option<&'static str> {
+    (set != Set::Recovery && !cfg!(feature = "reference-server")).then_some(MISSING)
+}
+
 /// The answer to one question, or why there is none.
 pub(super) fn answer(set: Set, question: &Value) -> Result<Value, String> {
     match set {
@@ -23,18 +30,16 @@ pub(super) fn answer(set: Set, question: &Value) -> Result<Value, String> {
 
 #[cfg(not(feature = "reference-server"))]
 mod carried {
-    //! There is none: this build carries no reference server.
+    //! There is none: this build carries no reference server. [`super::missing`] says so before anything is asked.
 
     use serde_json::Value;
 
-    const MISSING: &str = "this build carries no reference server to check; name an --adapter, or --set recovery";
-
     pub(super) fn fingerprint_answer(_question: &Value) -> Result<Value, String> {
-        Err(MISSING.to_owned())
+        Err(super::MISSING.to_owned())
     }
 
     pub(super) fn continuation_answer(_question: &Value) -> Result<Value, String> {
-        Err(MISSING.to_owned())
+        Err(super::MISSING.to_owned())
     }
 }
 

@@ -91,7 +91,7 @@ enum Outcome {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         last_words: Vec<String>,
     },
-    /// It was not asked, because an earlier one was not answered.
+    /// It was not asked: an earlier one was not answered, or there is nobody to ask.
     NotAsked,
 }
 
@@ -143,25 +143,13 @@ pub(super) fn vectors(arguments: &VectorsArguments, guarded: Option<&GuardedRun>
         exit: 0,
     };
     show::begin(arguments.format, &report, printer);
-    match (&request.adapter, guarded) {
-        (Some(words), Some(guarded)) => {
-            if let Err(message) = ask_adapter(&request, words, guarded, &mut report, printer) {
-                printer.error(&message);
-                return ExitStatus::Inconclusive;
-            }
+    if let (Some(words), Some(guarded)) = (&request.adapter, guarded) {
+        if let Err(message) = ask_adapter(&request, words, guarded, &mut report, printer) {
+            printer.error(&message);
+            return ExitStatus::Inconclusive;
         }
-        (_, _) => {
-            for (suite, vector) in each(&request.suites) {
-                let outcome = match built_in::answer(suite.set, &vector.question) {
-                    Ok(answer) => compared(vector, &answer),
-                    Err(problem) => Outcome::Unanswered {
-                        problem,
-                        last_words: Vec::new(),
-                    },
-                };
-                report.add(suite.set, vector, outcome, arguments.format, printer);
-            }
-        }
+    } else {
+        ask_built_in(&request, &mut report, printer);
     }
     let status = report.status();
     report.exit = status.code();
@@ -212,6 +200,26 @@ fn compared(vector: &Vector, answer: &serde_json::Value) -> Outcome {
         Outcome::Equal
     } else {
         Outcome::Differs { differences }
+    }
+}
+
+fn ask_built_in(request: &Request<'_>, report: &mut VectorsReport, printer: &mut Printer) {
+    for suite in &request.suites {
+        let missing = built_in::missing(suite.set);
+        report
+            .notes
+            .extend(missing.map(|reason| format!("{}: {reason}", suite.set)));
+        for vector in &suite.vectors {
+            let outcome = match built_in::answer(suite.set, &vector.question) {
+                _ if missing.is_some() => Outcome::NotAsked,
+                Ok(answer) => compared(vector, &answer),
+                Err(problem) => Outcome::Unanswered {
+                    problem,
+                    last_words: Vec::new(),
+                },
+            };
+            report.add(suite.set, vector, outcome, request.arguments.format, printer);
+        }
     }
 }
 

@@ -122,7 +122,7 @@ fn human_end(report: &VectorsReport, printer: &mut Printer) {
     let counts = [
         (report.differ, if report.differ == 1 { "differs" } else { "differ" }),
         (report.unanswered, "unanswered"),
-        (report.not_asked, "not asked after that"),
+        (report.not_asked, "not asked"),
     ];
     let wrong: Vec<String> = counts
         .into_iter()
