@@ -23,4 +23,5 @@ pub mod record;
 pub mod recovery;
 pub mod report;
 pub mod target;
+pub mod vectors;
 pub mod verify;

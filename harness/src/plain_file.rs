@@ -30,8 +30,13 @@ fn open_with(path: &Path, flags: i32) -> io::Result<File> {
 
 /// Reads a whole file of at most `bytes_max` bytes; a link is an error.
 pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_at_most(open_unlinked(path)?, bytes_max)
+}
+
+/// Reads to the end of what is open, at most `bytes_max` bytes.
+pub(crate) fn read_at_most(from: impl io::Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_unlinked(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    from.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
         let reason = format!("it has more than the {bytes_max} bytes that such a file may have");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use harness::case::{Catalogue, FROZEN};
+use harness::vectors::Set;
 
 /// No source file is longer than this (lines).
 const LINES_MAX: usize = 500;
@@ -89,4 +90,16 @@ fn every_case_file_is_embedded() {
     let is_case = |path: &Path| path.starts_with(root().join("cases")) && path.extension().is_some_and(|e| e == "toml");
     let files = texts().into_iter().filter(|(path, _)| is_case(path)).count();
     assert_eq!(files, Catalogue::embedded().all().len());
+}
+
+/// A file of vectors that no set embeds would be checked by nobody.
+#[test]
+fn every_file_of_vectors_is_embedded() {
+    let is_vectors =
+        |path: &Path| path.starts_with(root().join("vectors")) && path.extension().is_some_and(|e| e == "json");
+    let name = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let files = texts().into_iter().filter(|(path, _)| is_vectors(path));
+    let found: std::collections::BTreeSet<String> = files.filter_map(|(path, _)| name(&path)).collect();
+    let embedded = Set::ALL.map(|set| set.name().to_owned()).into();
+    assert_eq!(found, embedded);
 }

@@ -4,10 +4,13 @@
 
 mod completions;
 mod explain;
+#[cfg(feature = "reference-server")]
+mod fingerprint;
 mod list;
 mod run;
 mod show;
 mod target_arguments;
+mod vectors;
 mod verify;
 
 use std::ffi::OsString;
@@ -92,6 +95,9 @@ enum Command {
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
     Verify(verify::VerifyArguments),
+    Vectors(vectors::VectorsArguments),
+    #[cfg(feature = "reference-server")]
+    Fingerprint(fingerprint::FingerprintArguments),
     Completions(completions::CompletionsArguments),
     /// The guarded MCP server that this binary carries
     #[cfg(feature = "reference-server")]
@@ -122,6 +128,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer).into(),
         Command::Show(arguments) => show::show(&arguments, &mut printer).into(),
         Command::Verify(arguments) => verify::verify(&arguments, &mut printer).into(),
+        Command::Vectors(arguments) if arguments.starts_a_program() => guarded(&mut printer, |printer, run| {
+            vectors::vectors(&arguments, Some(run), printer)
+        })
+        .into(),
+        Command::Vectors(arguments) => vectors::vectors(&arguments, None, &mut printer).into(),
+        #[cfg(feature = "reference-server")]
+        Command::Fingerprint(arguments) => fingerprint::fingerprint(&arguments, &mut printer).into(),
         Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer).into(),
         #[cfg(feature = "reference-server")]
         Command::ReferenceServer(cli) => cli.run(),

@@ -180,8 +180,8 @@ fn unquoted(value: &str) -> &str {
     inside('"').or_else(|| inside('\'')).unwrap_or(value)
 }
 
-/// Splits a command line at spaces; single and double quotes keep a word together. No shell is involved.
-fn split_words(flag: &str, line: &str) -> Result<Vec<String>, String> {
+/// Splits the command line that a flag has, at spaces; single and double quotes keep a word together. No shell is involved.
+pub(super) fn split_words(flag: &str, line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;

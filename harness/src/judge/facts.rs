@@ -280,7 +280,7 @@ impl Facts {
         let recovery = self.tree.entry("recovery").or_insert_with(|| json!({}));
         recovery["after"][name] = action.name().into();
         if let recovery::Action::Stop { reason } = action {
-            recovery["because"][name] = reason.clone().into();
+            recovery["because"][name] = reason.to_string().into();
         }
     }
 }

@@ -31,6 +31,8 @@ fn help() {
     prints("help-run", &call(&["run", "--help"]));
     prints("help-show", &call(&["show", "--help"]));
     prints("help-verify", &call(&["verify", "--help"]));
+    prints("help-vectors", &call(&["vectors", "--help"]));
+    prints("help-fingerprint", &call(&["fingerprint", "--help"]));
     prints("version", &call(&["--version"]));
 }
 

@@ -18,6 +18,8 @@
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
+//! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
+//! | `fingerprint.rs` | the fingerprint of a request, every refusal with its place, and the key nowhere |
 //! | `command_line.rs` | what the commands print, as snapshots |
 
 #![allow(
@@ -34,6 +36,7 @@ mod contracts;
 mod defects;
 mod elicitation;
 mod files;
+mod fingerprint;
 mod hostile;
 mod kills;
 mod no_file;
@@ -43,6 +46,7 @@ mod refusals;
 mod show;
 mod targets;
 mod unreadable;
+mod vectors;
 mod verify;
 mod wire;
 mod writers;

@@ -157,7 +157,7 @@ fn push_string(text: &mut String, string: &str) {
 }
 
 /// `.key` for a key that reads as a name, `["any key"]` for the rest, so that a path is never ambiguous.
-fn path_step(key: &str) -> String {
+pub fn path_step(key: &str) -> String {
     let reads_as_name = !key.is_empty()
         && key
             .chars()

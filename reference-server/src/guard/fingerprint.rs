@@ -86,7 +86,9 @@ impl FingerprintRequest {
     /// Reads a request from JSON text. Of duplicate object keys the last wins; an unpaired surrogate, a number beyond the range of
     /// a double and text that is not a request are [`FingerprintError::NotARequest`].
     pub fn from_json(text: &str) -> Result<Self, FingerprintError> {
-        Ok(serde_json::from_str(text)?)
+        // By way of a value: read as the structure itself, a member given twice would be an error.
+        let value: Value = serde_json::from_str(text)?;
+        Ok(serde_json::from_value(value)?)
     }
 
     /// The canonical text whose SHA-256 is the fingerprint. State and input responses appear in it as keyed digests only.
