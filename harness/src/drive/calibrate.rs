@@ -59,8 +59,16 @@ pub fn calibrate(setting: &RunSetting, once: Written<'_>, twice: Written<'_>) ->
     Ok(match learn(&one, &two, &other) {
         Ok(calibration) => {
             let query = |selector| Query::new(selector, [("marker", once.plan.marker("A").unwrap_or_default())]);
-            let count = |selector| ask_frozen(&first, &store, &query(selector)).map(|rows| rows.count());
-            Calibrated::Found(simplest(calibration, |selector| count(selector).ok()))
+            let counts_one = |selector: &Selector| {
+                ask_frozen(&first, &store, &query(selector.clone())).is_ok_and(|rows| rows.count() == 1)
+            };
+            match calibration.plausible().into_iter().find(counts_one) {
+                Some(shown) => Calibrated::Found(Selector::Places {
+                    places: calibration,
+                    shown: Box::new(shown),
+                }),
+                None => Calibrated::NotFound(no_row(&calibration)),
+            }
         }
         Err(error @ CalibrationError::Nowhere { .. }) => {
             let reason = format!("the marker that was written is nowhere in {}: {error}", store.display());
@@ -91,14 +99,12 @@ fn learn(one: &Places, two: &Places, other: &Places) -> Result<Calibration, Cali
     }
 }
 
-/// A query for the one place, where that counts the one effect as one; else all places together.
-fn simplest(calibration: Calibration, count_one: impl Fn(Selector) -> Option<usize>) -> Selector {
-    let shown = calibration.most_plausible();
-    if calibration.one().count() == 1 && count_one(shown.clone()) == Some(1) {
-        return shown;
-    }
-    Selector::Places {
-        places: calibration,
-        shown: Box::new(shown),
-    }
+/// Why places that grow alike are not enough: what is shown of an effect, and looked for while the server lives, is one row.
+fn no_row(calibration: &Calibration) -> String {
+    let places: Vec<String> = calibration.one().map(|(place, _)| place.to_string()).collect();
+    format!(
+        "the marker stands in {}, and no query of one place finds one row for one effect; say with --effects, or in [read.effects], \
+         what one effect is",
+        places.join(", ")
+    )
 }

@@ -22,8 +22,9 @@ pub(super) struct Observer {
     effects: Selector,
     ledger: Option<Selector>,
     more: BTreeMap<String, Selector>,
-    /// Counts of effects at the observation before, by operation.
+    /// Counts of effects at the observation before, by operation, and the rows.
     last_counts: BTreeMap<String, usize>,
+    last_rows: BTreeMap<String, Rows>,
 }
 
 impl Observer {
@@ -35,6 +36,7 @@ impl Observer {
             ledger: target.read_ledger.clone(),
             more: target.read_more.clone(),
             last_counts: BTreeMap::new(),
+            last_rows: BTreeMap::new(),
         })
     }
 
@@ -78,6 +80,7 @@ impl Observer {
                 effects,
                 ledger,
                 more,
+                set_aside: Vec::new(),
                 doctored: None,
             };
             operations.insert(name.clone(), seen);
@@ -149,6 +152,7 @@ impl Observer {
                 more: (self.more.iter())
                     .map(|(kind, selector)| (kind.clone(), ask(selector)))
                     .collect(),
+                set_aside: readback::set_aside(&tree, &plan.operations[name].marker),
                 doctored,
             };
             operations.insert(name.clone(), seen);
@@ -172,7 +176,14 @@ impl Observer {
         let now = effects.count().filter(|now| *now > 0);
         let is_needed = match doubled {
             Doubled::Always => now.is_some(),
-            Doubled::IfNeeded => now.is_some() && now == self.last_counts.get(operation).copied(),
+            // The same rows as before: the server kept them, and added none. As many rows that are others are no natural key.
+            Doubled::IfNeeded => {
+                now.is_some()
+                    && match &effects.outcome {
+                        ReadingOutcome::Rows(rows) => self.last_rows.get(operation) == Some(rows),
+                        ReadingOutcome::Nothing { .. } | ReadingOutcome::Unreadable { .. } => false,
+                    }
+            }
         };
         if !is_needed {
             return Ok(None);
@@ -195,6 +206,9 @@ impl Observer {
         for (name, seen) in &operations {
             if let Some(count) = seen.effects.count() {
                 self.last_counts.insert(name.clone(), count);
+            }
+            if let ReadingOutcome::Rows(rows) = &seen.effects.outcome {
+                self.last_rows.insert(name.clone(), rows.clone());
             }
         }
         Observation {

@@ -24,7 +24,7 @@ pub fn ask_frozen(tree: &FrozenTree, store: &Path, query: &Query) -> Result<Rows
             let found = places_of(tree, store, query)?;
             let counted = places.count(&Places::default(), &found);
             let Some(effects) = counted.effects() else {
-                return Err(undecided(store, &counted));
+                return Err(undecided(tree, store, query, counted));
             };
             let shown = Query {
                 selector: Selector::clone(shown),
@@ -136,7 +136,17 @@ fn places_of(tree: &FrozenTree, store: &Path, query: &Query) -> Result<Places, R
     })
 }
 
-fn undecided(store: &Path, counted: &Counted) -> ReadError {
+/// Why nothing is concluded, with the first line to paste that finds a row here at all.
+fn undecided(tree: &FrozenTree, store: &Path, query: &Query, mut counted: Counted) -> ReadError {
+    if let Counted::Disagree(disagreement) = &mut counted {
+        disagreement.selectors.retain(|selector| {
+            let query = Query {
+                selector: selector.clone(),
+                parameters: query.parameters.clone(),
+            };
+            ask_frozen(tree, store, &query).is_ok_and(|rows| rows.count() > 0)
+        });
+    }
     ReadError::Unreadable {
         store: store.into(),
         reason: counted.to_string(),

@@ -29,7 +29,7 @@ pub use ask::{Doubling, LiveStore, ask_doubled, ask_frozen};
 pub use error::{Bound, ReadError};
 pub use files::answer::FileAnswer;
 pub use files::query::{FileKeys, FileQuery, FileQueryError};
-pub use files::read::{LiveFiles, observe_live_files, query_tree};
+pub use files::read::{LiveFiles, observe_live_files, query_tree, set_aside};
 pub use files::tree::{FrozenDatabase, FrozenTree, Shape, freeze_tree};
 pub use files::walk::{Stranger, TREE_DEPTH_MAX};
 pub use marker::{Marker, MarkerError};

@@ -28,8 +28,8 @@ pub enum Selector {
     Places {
         /// One effect.
         places: Calibration,
-        /// The place that most plausibly is the effect itself. It alone is looked at while the server lives, because a whole
-        /// store is scanned only when it is frozen; and its rows are shown where there are as many as effects.
+        /// The place that most plausibly is the effect itself, and whose rows are as many as effects. It alone is looked at while
+        /// the server lives, because a whole store is scanned only when it is frozen; and its rows are shown.
         shown: Box<Selector>,
     },
 }
@@ -210,6 +210,7 @@ impl fmt::Display for Selector {
             Self::Sql { path: None, sql } => f.write_str(sql),
             Self::Sql { path: Some(path), sql } => write!(f, "path = {}, sql = {}", toml_text(path), toml_text(sql)),
             Self::Files(query) => f.write_str(&query.to_string().replace('\n', ", ")),
+            Self::Places { places, shown } if places.one().count() == 1 => shown.fmt(f),
             Self::Places { places, .. } => {
                 for (index, (place, count)) in places.one().enumerate() {
                     let before = if index > 0 { ", together with " } else { "" };

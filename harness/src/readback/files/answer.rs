@@ -61,7 +61,7 @@ impl Question<'_> {
             FileQuery::Json { pointer, .. } => self.in_document(self.only(files)?, pointer),
             FileQuery::JsonLines { .. } => self.in_lines(self.only(files)?),
             FileQuery::Files { glob } => self.in_files(files, glob, &["file", "bytes", "sha256"], one_row),
-            FileQuery::Text { glob } => self.in_files(files, glob, &["file", "line", "text"], rows_of_lines),
+            FileQuery::Text { glob } => self.in_files(files, glob, &["file", "text"], rows_of_lines),
         }
     }
 
@@ -190,13 +190,13 @@ fn one_row(name: &str, bytes: &[u8], marker: &Marker) -> Vec<Vec<Value>> {
     vec![vec![json!(name), json!(bytes.len()), json!(sha256)]]
 }
 
-/// A line with two occurrences gives two rows. At most one row more than an answer may have is made for a file.
+/// A line with two occurrences gives two rows. Its number is no part of them: a line that moved is the same line. At most one row more than an answer may have is made for a file.
 fn rows_of_lines(name: &str, bytes: &[u8], marker: &Marker) -> Vec<Vec<Value>> {
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
-    let rows = lines.flat_map(|(index, line)| {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let rows = lines.flat_map(|line| {
         let found = usize::try_from(marker.occurrences(line)).unwrap_or(usize::MAX);
         let text = || cell(&json!(String::from_utf8_lossy(line)));
-        (0..found).map(move |_| vec![json!(name), json!(index + 1), text()])
+        (0..found).map(move |_| vec![json!(name), text()])
     });
     rows.take(ROWS_MAX + 1).collect()
 }

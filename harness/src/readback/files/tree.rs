@@ -13,6 +13,7 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use super::walk::{Listing, Stranger, failed, walk};
+use crate::readback::sqlite::cells::table_counts;
 use crate::readback::sqlite::freeze::{FROZEN_BYTES_MAX, copy_one, digest, freeze, name_of};
 use crate::readback::sqlite::recognise::{SUFFIXES_BESIDE, is_sqlite};
 use crate::readback::{FreezeError, FrozenFile};
@@ -68,6 +69,9 @@ pub struct FrozenDatabase {
     pub read_copy: Option<String>,
     /// Why there is no read copy.
     pub problem: Option<String>,
+    /// How many rows each of its tables has, as far as they can be counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, u64>,
 }
 
 /// Copies a folder, or one file, whose users are all dead into a folder (made if need be, nothing in it overwritten).
@@ -151,7 +155,9 @@ fn freeze_database(
         file
     };
     let read_copy = frozen.read_copy.as_deref().and_then(Path::file_name);
+    let tables = frozen.read_copy.as_deref().map(table_counts).unwrap_or_default();
     let database = FrozenDatabase {
+        tables,
         name: name.to_owned(),
         read_copy: read_copy.map(|file| format!("{prefix}{}", file.to_string_lossy())),
         problem: frozen.problem,

@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::place::{Place, Places, Sighting};
-use super::suggestion::suggest;
+use super::suggestion::ranked;
 use crate::readback::selector::{Selector, flag, profile_line};
 
 /// How many places a message names.
@@ -81,8 +81,8 @@ pub enum Counted {
 pub struct Disagreement {
     /// The places of one effect, and all others that changed.
     pub places: Vec<Growth>,
-    /// What to say of the effects if the most plausible place is the one that counts.
-    pub selector: Option<Selector>,
+    /// What to say of the effects if one of the places is the one that counts, the most plausible first.
+    pub selectors: Vec<Selector>,
 }
 
 /// One place that changed, or should have.
@@ -153,8 +153,8 @@ impl Calibration {
         self.one.iter().map(|(place, seen)| (place, seen.count))
     }
 
-    /// What selects the place that most plausibly is the effect itself.
-    pub fn most_plausible(&self) -> Selector {
+    /// What selects one of the places, the one that most plausibly is the effect itself first.
+    pub fn plausible(&self) -> Vec<Selector> {
         let growths: Vec<Growth> = (self.one.iter())
             .map(|(place, seen)| Growth {
                 place: place.clone(),
@@ -163,7 +163,7 @@ impl Calibration {
                 now: *seen,
             })
             .collect();
-        suggest(&growths).expect("one effect has at least one place")
+        ranked(&growths)
     }
 
     /// Counts the effects between two states.
@@ -180,7 +180,7 @@ impl Calibration {
             Some(0) if now.found.is_empty() => Counted::Nowhere,
             Some(effects) => Counted::Effects(effects),
             None => Counted::Disagree(Disagreement {
-                selector: suggest(&growths),
+                selectors: ranked(&growths),
                 places: growths,
             }),
         }
@@ -309,7 +309,7 @@ impl fmt::Display for Disagreement {
         if self.places.len() > PLACES_TOLD_MAX {
             write!(f, ", and {} more", self.places.len() - PLACES_TOLD_MAX)?;
         }
-        match &self.selector {
+        match self.selectors.first() {
             Some(selector) => write!(
                 f,
                 "; say which counts, such as {} (in a profile, under [read]: {})",
