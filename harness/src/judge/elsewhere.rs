@@ -20,6 +20,8 @@ pub(super) fn notes(plan: &Plan, record: &Record) -> Vec<String> {
     let mut notes = Vec::new();
     let mut before: Option<(&str, &Observation, &FrozenTree)> = None;
     let mut repeated: Option<&str> = None;
+    // Whatever else was done in between may let anything grow.
+    let mut is_alone = true;
     for slice in steps(plan, record) {
         match slice.step {
             Step::Write(write) if write.from == From::Repeat && !write.changed => repeated = Some(&write.operation),
@@ -31,7 +33,9 @@ pub(super) fn notes(plan: &Plan, record: &Record) -> Vec<String> {
                 let ReadFrom::Frozen { store, .. } = &observation.read else {
                     continue;
                 };
+                let was_alone = std::mem::replace(&mut is_alone, true);
                 if let (Some((earlier, then, tree)), Some(operation)) = (before, repeated.take())
+                    && was_alone
                     && count(then, operation).is_some_and(|count| count > 0)
                     && count(then, operation) == count(observation, operation)
                 {
@@ -44,18 +48,16 @@ pub(super) fn notes(plan: &Plan, record: &Record) -> Vec<String> {
                 }
                 before = Some((label, observation, store));
             }
-            Step::Write(_)
-            | Step::Start(_)
+            Step::Write(_) | Step::Send(_) | Step::Reconcile { .. } => is_alone = false,
+            Step::Start(_)
             | Step::Stop { .. }
             | Step::Kill { .. }
-            | Step::Send(_)
             | Step::Await { .. }
             | Step::Cancel { .. }
             | Step::Status { .. }
             | Step::Advance { .. }
             | Step::Hold { .. }
-            | Step::Release { .. }
-            | Step::Reconcile { .. } => {}
+            | Step::Release { .. } => {}
         }
     }
     notes.dedup();
