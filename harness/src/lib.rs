@@ -23,5 +23,6 @@ pub mod record;
 pub mod recovery;
 pub mod report;
 pub mod target;
+mod values;
 pub mod vectors;
 pub mod verify;

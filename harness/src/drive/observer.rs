@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::DriveError;
 use super::clock::{self, Deadline};
 use super::holder::{Holder, holder_of, is_open_in};
+use super::inside::refuse_outside;
+use super::stage::StageError;
 use crate::case::{Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
@@ -19,6 +21,8 @@ use crate::target::Target;
 #[derive(Debug)]
 pub(super) struct Observer {
     store: PathBuf,
+    /// The case's own folder, in which the store has to lie.
+    data: PathBuf,
     effects: Selector,
     ledger: Option<Selector>,
     more: BTreeMap<String, Selector>,
@@ -28,10 +32,11 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// An observer of the store at this path; nothing where the target's effects cannot be read.
-    pub(super) fn new(target: &Target, store: Option<PathBuf>) -> Option<Self> {
+    /// An observer of the store at this path in the case's folder; nothing where the target's effects cannot be read.
+    pub(super) fn new(target: &Target, store: Option<PathBuf>, data: PathBuf) -> Option<Self> {
         Some(Self {
             store: store?,
+            data,
             effects: target.read_effects.clone()?,
             ledger: target.read_ledger.clone(),
             more: target.read_more.clone(),
@@ -41,9 +46,22 @@ impl Observer {
     }
 
     /// What polls ask about an operation's effects, and a reader for it.
-    pub(super) fn watch(&self, plan: &Plan, operation: &str) -> (LiveStore, Query) {
+    pub(super) fn watch(&self, plan: &Plan, operation: &str) -> Result<(LiveStore, Query), StageError> {
+        self.refuse_outside()?;
         let query = query(&self.effects, plan, operation).while_living();
-        (LiveStore::open(&self.store, &self.effects), query)
+        Ok((LiveStore::open(&self.store, &self.effects), query))
+    }
+
+    /// Nothing is read that lies outside the case's folder, nor a database in the store that does.
+    fn refuse_outside(&self) -> Result<(), StageError> {
+        refuse_outside(&self.store, &self.data)?;
+        let selectors = self.ledger.iter().chain(self.more.values()).chain([&self.effects]);
+        for selector in selectors {
+            if let Selector::Sql { path: Some(path), .. } = selector.while_living() {
+                refuse_outside(&self.store.join(path), &self.data)?;
+            }
+        }
+        Ok(())
     }
 
     /// How many effects of an operation the last observation counted that could count them.
@@ -62,7 +80,8 @@ impl Observer {
     }
 
     /// Reads the living store; all readings together wait for a busy one no longer than the bound.
-    pub(super) async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Observation {
+    pub(super) async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Result<Observation, StageError> {
+        self.refuse_outside()?;
         let deadline = Deadline::after(Duration::from_millis(bound_ms));
         let mut operations = BTreeMap::new();
         for name in plan.operations.keys() {
@@ -85,7 +104,7 @@ impl Observer {
             };
             operations.insert(name.clone(), seen);
         }
-        self.observation(label, When::Now, ReadFrom::Live, operations)
+        Ok(self.observation(label, When::Now, ReadFrom::Live, operations))
     }
 
     async fn read_live(&self, query: &Query, deadline: Deadline) -> Reading {
@@ -130,6 +149,7 @@ impl Observer {
         (when, doubled): (When, Option<Doubled>),
         paused: &[i32],
     ) -> Result<Observation, DriveError> {
+        self.refuse_outside()?;
         if let Some(Holder { pid, name }) = holder_of(&self.store, paused) {
             return Err(DriveError::StoreIsOpen { pid, name });
         }
@@ -222,15 +242,7 @@ impl Observer {
 }
 
 fn query(selector: &Selector, plan: &Plan, operation: &str) -> Query {
-    let planned = &plan.operations[operation];
-    Query::new(
-        selector.clone(),
-        [
-            ("marker", planned.marker.as_str()),
-            ("operation", planned.identity.as_str()),
-            ("principal", crate::plan::PRINCIPAL),
-        ],
-    )
+    plan.operations[operation].query(selector)
 }
 
 fn reading(query: &Query, answer: Result<Rows, ReadError>) -> Reading {

@@ -145,6 +145,8 @@ impl TryFrom<Keys> for Selector {
         };
         match (keys.places, keys.shown) {
             _ if keys.parameters.is_some() => Err(FileQueryError::NotOne),
+            // One place is shown, never places in their turn: each would be a scan of the whole store.
+            (Some(_), Some(shown)) if matches!(*shown, Self::Places { .. }) => Err(FileQueryError::NotOne),
             (Some(places), Some(shown)) if keys.sql.is_none() && files == FileKeys::default() => {
                 Ok(Self::Places { places, shown })
             }

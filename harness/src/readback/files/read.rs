@@ -147,7 +147,8 @@ impl Question<'_> {
         let mut bytes = BTreeMap::new();
         for name in self.wanted(tree.shape, &files, &databases)? {
             let path = tree.root.join(&name);
-            let read = plain_file::open(&path).and_then(read_bounded);
+            let recorded = files.get(&name).copied().unwrap_or_default();
+            let read = plain_file::read_recorded(&path, recorded);
             bytes.insert(name, read.map_err(|error| self.unreadable(&path, &error))?);
         }
         Ok(bytes)
@@ -182,7 +183,7 @@ impl Question<'_> {
                 store: self.store.into(),
             });
         }
-        let bytes: u64 = wanted.values().copied().sum();
+        let bytes = wanted.values().fold(0_u64, |sum, bytes| sum.saturating_add(**bytes));
         if bytes > FILES_READ_BYTES_MAX {
             let reason = format!(
                 "`{}` is about {bytes} bytes, more than {FILES_READ_BYTES_MAX}; name fewer files, or start from a smaller store",

@@ -161,6 +161,7 @@ pub(super) fn cell(value: &Value) -> Value {
     Value::String(text)
 }
 
-fn size(cell: &Value) -> usize {
+/// How many bytes of an answer a cell is.
+pub(super) fn size(cell: &Value) -> usize {
     cell.as_str().map_or(size_of::<u64>(), str::len)
 }

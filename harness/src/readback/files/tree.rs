@@ -37,16 +37,6 @@ pub struct FrozenTree {
     pub strangers: BTreeMap<String, Stranger>,
 }
 
-impl FrozenTree {
-    /// The files that lie under the root now, read copies too. Nothing where there is no such folder.
-    pub fn files_there(&self) -> Result<BTreeSet<String>, FreezeError> {
-        if !self.root.exists() {
-            return Ok(BTreeSet::new());
-        }
-        Ok(walk(&self.root)?.files.into_keys().collect())
-    }
-}
-
 /// What a store of files is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -81,7 +71,11 @@ pub fn freeze_tree(store: &Path, into: &Path) -> Result<FrozenTree, FreezeError>
     let original = Original::look(store)?;
     original.refuse_inside(into)?;
     let listing = original.list()?;
-    if listing.files.values().sum::<u64>() > FROZEN_BYTES_MAX {
+    let bytes = listing
+        .files
+        .values()
+        .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    if bytes > FROZEN_BYTES_MAX {
         return Err(FreezeError::TooLarge { file: store.into() });
     }
     let databases = original.databases(&listing)?;

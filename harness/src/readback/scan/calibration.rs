@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{Place, Places, Sighting};
+use super::place::{Place, Places, Sighting, pairs};
 use super::suggestion::ranked;
 use crate::readback::selector::{Selector, flag, profile_line};
 
@@ -24,7 +24,7 @@ const PLACES_TOLD_MAX: usize = 8;
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// The places of one effect, each of which grows by at least one.
-    #[serde(with = "super::place::pairs")]
+    #[serde(serialize_with = "pairs::serialize", deserialize_with = "pairs::deserialize_some")]
     one: BTreeMap<Place, Sighting>,
     /// Files that could not be read as what their names say, from the start: they are of another format.
     known_problems: BTreeSet<String>,
