@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::case::{Bounds, Case, OperationUse, Step, Surface};
 use crate::digest;
-use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, Values};
+use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, TargetSource, Values};
 
 /// Whom the server takes the caller for.
 pub const PRINCIPAL: &str = "alice";
@@ -51,6 +51,9 @@ pub struct Plan {
     pub surfaces: BTreeSet<Surface>,
     /// What the target promises.
     pub contract: Contract,
+    /// Whether flags describe it and no profile: advice names what the user can change.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_flags: bool,
     /// How its replies are read.
     pub replies: Replies,
     /// Where its identity travels.
@@ -116,6 +119,11 @@ pub struct StatusCall {
     pub scope: Map<String, Value>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 impl Plan {
     /// What the case needs and the target lacks, in the order of the case.
     pub fn missing(&self, case: &Case) -> Vec<Surface> {
@@ -159,6 +167,7 @@ pub fn plan(target: &Target, case: &Case, naming: &Naming) -> Result<Plan, Place
         revision: case.revision,
         digest: case.digest.clone(),
         target: target.name.clone(),
+        by_flags: target.source == TargetSource::Command,
         contract: target.contract.clone(),
         replies: target.replies.clone(),
         identity: target.identity.clone(),

@@ -3,6 +3,8 @@
 //!
 //! No process is started, and nothing is written. What differs is collected; nothing stops at the first difference.
 
+mod calibrations;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
@@ -82,6 +84,7 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
     verified.target.clone_from(&run.target.name);
     verified.finished = run.state == RunState::Finished;
     let mut done: Vec<CaseVerdict> = Vec::new();
+    calibrations::compare(evidence, run, verified);
     verified.findings.extend(strange_cases(evidence, run));
     for id in run.executed.iter().filter(|id| case::is_plain_word(id)) {
         match rejudge(evidence, id, &done) {
@@ -102,7 +105,7 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
         }
     }
     // A run that was cut off did not come to all that was asked of it.
-    let executed_nothing = run.did_not_start.is_some() || !verified.finished;
+    let executed_nothing = run.nothing_run.is_some() || !verified.finished;
     for id in run
         .requested
         .iter()

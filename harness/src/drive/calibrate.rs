@@ -17,8 +17,23 @@ use crate::record::CaseFolder;
 pub enum Calibrated {
     /// What counts as an effect.
     Found(Selector),
+    /// A marker that was written is nowhere in the store.
+    Nowhere(Lost),
     /// Nothing that can be counted; what a person can do.
     NotFound(String),
+}
+
+/// A write whose marker is nowhere in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Which of the two stores it was written into, from 0 on.
+    pub written: usize,
+    /// The step that wrote it.
+    pub step: &'static str,
+    /// The operation whose marker it is.
+    pub operation: &'static str,
+    /// Files that a save leaves aside and that carry it.
+    pub set_aside: Vec<String>,
 }
 
 /// A write that was made to be looked for.
@@ -62,11 +77,21 @@ pub fn calibrate(setting: &RunSetting, once: Written<'_>, twice: Written<'_>) ->
             let count = |selector| ask_frozen(&first, &store, &query(selector)).map(|rows| rows.count());
             Calibrated::Found(simplest(calibration, |selector| count(selector).ok()))
         }
-        Err(error @ CalibrationError::Nowhere { .. }) => {
-            let reason = format!("the marker that was written is nowhere in {}: {error}", store.display());
-            Calibrated::NotFound(reason)
+        Err(CalibrationError::Nowhere { .. }) => nowhere(0, "write-one", "A", &one),
+        Err(CalibrationError::NotTwo { .. }) if two.found.is_empty() => nowhere(1, "write-one", "A", &two),
+        Err(CalibrationError::NotTwo { .. }) if other.found.is_empty() => nowhere(1, "write-other", "C", &other),
+        Err(error @ (CalibrationError::NotTwo { .. } | CalibrationError::Shrank { .. })) => {
+            Calibrated::NotFound(error.to_string())
         }
-        Err(error) => Calibrated::NotFound(error.to_string()),
+    })
+}
+
+fn nowhere(written: usize, step: &'static str, operation: &'static str, places: &Places) -> Calibrated {
+    Calibrated::Nowhere(Lost {
+        written,
+        step,
+        operation,
+        set_aside: places.set_aside.keys().cloned().collect(),
     })
 }
 

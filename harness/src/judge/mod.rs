@@ -8,6 +8,7 @@
 //! - [`writes`]: the facts of requests and replies among them; `history` is what earlier steps did.
 //! - [`disclosure`]: what a reply tells of earlier results.
 //! - [`rows`]: which frames can have made which row.
+//! - [`said`]: what the server said where a write was not answered with a result.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
 //! - [`moment`]: whether a kill that only the reply marked came after the effect.
@@ -19,6 +20,7 @@ mod facts;
 mod history;
 mod moment;
 mod rows;
+mod said;
 mod same;
 mod steps;
 mod verdict;
