@@ -69,7 +69,7 @@ enum Deny {
     Unguarded,
     /// A case that the target lacks a surface for
     Unsupported,
-    /// A SHOULD of the specification that is not met
+    /// A SHOULD of the specification that is not met, lines on standard output that are no messages, a server that does not end
     Warnings,
 }
 
@@ -224,7 +224,7 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&json!({
             "event": "end", "totals": report.totals, "target": report.target, "evidence": report.evidence,
-            "did_not_start": report.did_not_start, "exit": report.exit,
+            "did_not_start": report.did_not_start, "blind": report.blind, "exit": report.exit,
         })),
     }
     status
