@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::case::{Bounds, Case, OperationUse, Step, Surface};
 use crate::digest;
 use crate::readback::{Query, Selector};
-use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, Values};
+use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, TargetSource, Values};
 
 /// Whom the server takes the caller for.
 pub const PRINCIPAL: &str = "alice";
@@ -76,6 +76,9 @@ pub struct Plan {
     pub surfaces: BTreeSet<Surface>,
     /// What the target promises.
     pub contract: Contract,
+    /// Whether flags describe it and no profile: advice names what the user can change.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_flags: bool,
     /// How its replies are read.
     pub replies: Replies,
     /// Where its identity travels.
@@ -165,6 +168,11 @@ impl Operation {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 impl Plan {
     /// The steps of a case on a target with these surfaces.
     pub fn steps_of(case: &Case, surfaces: &BTreeSet<Surface>) -> Vec<Step> {
@@ -213,6 +221,7 @@ pub fn plan(target: &Target, case: &Case, naming: &Naming) -> Result<Plan, Place
         revision: case.revision,
         digest: case.digest.clone(),
         target: target.name.clone(),
+        by_flags: target.source == TargetSource::Command,
         contract: target.contract.clone(),
         replies: target.replies.clone(),
         identity: target.identity.clone(),

@@ -76,6 +76,7 @@ fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
         let Some(request) = Request::of(&frame) else { continue };
         if let Some(reply) = server.answer(&request)? {
             trouble.before_reply(&request)?;
+            let reply = trouble.instead_of(&request, reply);
             say(&reply)?;
             trouble.after_reply(&request, &reply)?;
         }
@@ -153,6 +154,9 @@ impl Server<'_> {
             return Ok(None);
         }
         self.trouble.ask_everything(&mut self.client)?;
+        if self.trouble.has(Kind::RefuseWrites) {
+            return Ok(Some(protocol::tool_error(request, "CLOSED", "the warehouse is closed")));
+        }
         let order = match self.fill_in(request, order)? {
             Filled::In(order) => order,
             Filled::Declined => return Ok(Some(protocol::tool_error(request, "DECLINED", "the user said no"))),

@@ -33,6 +33,16 @@ pub(crate) enum Kind {
     NeverAnswerRetry,
     /// Greet people on standard output
     BannerOnStdout,
+    /// Log to standard output as JSON, a line before each reply
+    JsonLogs,
+    /// Begin the first reply behind a greeting, on the same line
+    GluedBanner,
+    /// Answer everything with the id as a text
+    TextIds,
+    /// Refuse every write, and say why
+    RefuseWrites,
+    /// Say something on standard error and exit with code 9 when a write comes
+    DieOnWrite,
     /// Send notifications before each reply, with errors and numbers in them
     NotificationBeforeReply,
     /// Send a line of 50 MiB when a write comes
@@ -165,6 +175,11 @@ impl Trouble {
             writeln!(stdout, "plain-server: ready\n\n{{\"listening\": true}}\n[1,\n{{")?;
             stdout.flush()?;
         }
+        if self.has(Kind::GluedBanner) {
+            let mut stdout = std::io::stdout().lock();
+            write!(stdout, "hello ")?;
+            stdout.flush()?;
+        }
         if self.has(Kind::ForkChild) {
             leave_child(&options.database)?;
         }
@@ -173,6 +188,10 @@ impl Trouble {
 
     /// What is sent before a write is looked at.
     pub(crate) fn before_write(&self) -> Result<(), Box<dyn Error>> {
+        if self.has(Kind::DieOnWrite) {
+            writeln!(std::io::stderr(), "Traceback\nno space left for orders")?;
+            exit(9);
+        }
         if self.has(Kind::BigLine) {
             big_line()?;
         }
@@ -198,6 +217,9 @@ impl Trouble {
         if self.has(Kind::ExitOnDiscover) && request.method == "server/discover" {
             exit(1);
         }
+        if self.has(Kind::JsonLogs) {
+            say(&json!({"level": "info", "msg": request.method}))?;
+        }
         if self.has(Kind::NotificationBeforeReply) {
             say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))?;
             let params = json!({"level": "error", "data": {"id": request.id, "error": "internal error"}});
@@ -211,6 +233,14 @@ impl Trouble {
             exit(0);
         }
         Ok(())
+    }
+
+    /// What is sent in the place of a reply.
+    pub(crate) fn instead_of(&self, request: &Request, mut reply: Value) -> Value {
+        if self.has(Kind::TextIds) {
+            reply["id"] = request.id.to_string().into();
+        }
+        reply
     }
 
     /// What is sent after a reply.

@@ -23,7 +23,7 @@ macro_rules! surfaces {
             }
 
             /// What is missing in the profile of a target that does not have it.
-            pub fn advice(self) -> &'static str {
+            fn advice_for_profile(self) -> &'static str {
                 match self {
                     $(Self::$surface => $advice,)+
                 }
@@ -43,7 +43,7 @@ surfaces! {
     /// A write that can be told to do only a part.
     WriteMode = "write.mode", "[write] arguments have no `{mode}`";
     /// An operation identity that the client chooses: a retry reuses it, a new write takes a new one.
-    Identity = "identity", "[identity] is missing, `none` or natural: the client cannot choose an identity";
+    Identity = "identity", "[identity] names no key that the client chooses, by which the server could know a retry";
     /// Effects can be counted in the server's own store.
     ReadEffects = "read.effects", "[read.effects] is missing: effects cannot be counted";
     /// Operation rows can be counted in the server's own ledger.
@@ -77,4 +77,58 @@ surfaces! {
         "the store is no SQLite file, or the server asks for input inside the call, so it cannot be kept waiting for the store's lock";
     /// The operator can settle an operation.
     Reconcile = "reconcile", "[reconcile] names no command";
+}
+
+impl Surface {
+    /// What is missing in the description of a target that does not have it, in the words of a profile or of flags.
+    pub fn advice(self, by_flags: bool) -> String {
+        let text = self.advice_for_profile();
+        if !by_flags {
+            return text.to_owned();
+        }
+        match self {
+            Self::Write => "no --write names a tool".to_owned(),
+            Self::WriteChange => {
+                "--write has no `{input}` to change: put it into an argument that a repeat may change".to_owned()
+            }
+            Self::WriteContinuation => {
+                "--responses has no answers, or the server does not speak MCP 2026-07-28, so there is no second round"
+                    .to_owned()
+            }
+            Self::WriteMode => "--write has no `{mode}`".to_owned(),
+            Self::Identity => {
+                "no argument of --write is `{operation}`, a key that the client chooses, by which the server could know a retry".to_owned()
+            }
+            Self::ReadEffects => "no --store says where effects are counted".to_owned(),
+            Self::StoreLock => text.to_owned(),
+            Self::Principal | Self::Deadlines | Self::BusyTimeout => {
+                text.replacen("[launch] does not mention", "neither the command nor an -e mentions", 1)
+            }
+            Self::ReadLedger
+            | Self::ReadWatchers
+            | Self::ReadCompensations
+            | Self::ReadSteps
+            | Self::Status
+            | Self::RepliesReplayed
+            | Self::ContractConflict
+            | Self::Rotations
+            | Self::Clock
+            | Self::Failpoints
+            | Self::Reconcile => format!("only a profile (target.toml) can say it: {text}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_for_flags_names_flags_or_the_profile() {
+        for &surface in Surface::ALL {
+            let advice = surface.advice(true);
+            let names_a_key = advice.contains('[') && !advice.contains("profile");
+            assert!(!names_a_key, "{advice}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Format};
+use super::{ExitStatus, Format, refuse};
 use crate::case::{Basis, Case, Catalogue, Check, Step};
 use crate::report::{Printer, Style, WIDTH, plain, span, wrap};
 
@@ -51,10 +51,7 @@ struct ExplainedCheck<'a> {
 pub(super) fn explain(arguments: &ExplainArguments, printer: &mut Printer) -> ExitStatus {
     let case = match Catalogue::embedded().named(&arguments.case) {
         Ok(case) => case,
-        Err(error) => {
-            printer.error(&error.to_string());
-            return ExitStatus::Usage;
-        }
+        Err(error) => return refuse(arguments.format, &error.to_string(), ExitStatus::Usage, printer),
     };
     match arguments.format {
         Format::Human => human(case, printer),

@@ -1,5 +1,8 @@
 //! `harness list`: the cases, and which of them apply to nothing special.
 
+#[cfg(feature = "reference-server")]
+mod defects;
+
 use clap::Args;
 use serde::Serialize;
 
@@ -10,6 +13,10 @@ use crate::report::{Printer, Style, plain, span};
 /// List the cases
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
+    /// List the defects that can be planted in the built-in server, instead
+    #[cfg(feature = "reference-server")]
+    #[arg(long)]
+    defects: bool,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -28,6 +35,10 @@ struct Listed<'a> {
 
 /// Prints every case of the catalogue.
 pub(super) fn list(arguments: &ListArguments, printer: &mut Printer) -> ExitStatus {
+    #[cfg(feature = "reference-server")]
+    if arguments.defects {
+        return defects::list(arguments.format, printer);
+    }
     let cases = Catalogue::embedded().all();
     match arguments.format {
         Format::Human => table(&cases, printer),

@@ -7,6 +7,7 @@ mod explain;
 #[cfg(feature = "reference-server")]
 mod fingerprint;
 mod list;
+mod next_command;
 mod run;
 mod show;
 mod target_arguments;
@@ -110,15 +111,21 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(code) = crate::drive::play_lock_holder() {
         return code;
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output, everything else to standard error.
             let _ = error.print();
-            return match error.exit_code() {
-                0 => ExitStatus::Success.into(),
-                _ => ExitStatus::Usage.into(),
-            };
+            if error.exit_code() == 0 {
+                return ExitStatus::Success.into();
+            }
+            let message = error.render().to_string();
+            let message = message.lines().next().unwrap_or_default();
+            let message = message.strip_prefix("error: ").unwrap_or(message);
+            let format = format_among(&arguments);
+            refuse_in(format, message, ExitStatus::Usage, &mut Printer::from_environment());
+            return ExitStatus::Usage.into();
         }
     };
     let mut printer = Printer::from_environment();
@@ -173,9 +180,39 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
 }
 
 /// The run that a user's word names; where it names none, that is said.
-fn named_run(word: &Path, printer: &mut Printer) -> Result<Evidence, ExitStatus> {
-    find_run(Path::new("."), word).map_err(|error| {
-        printer.error(&error.to_string());
-        ExitStatus::Usage
-    })
+fn named_run(word: &Path, format: Format, printer: &mut Printer) -> Result<Evidence, ExitStatus> {
+    find_run(Path::new("."), word).map_err(|error| refuse(format, &error.to_string(), ExitStatus::Usage, printer))
+}
+
+/// Says why a command came to nothing: on standard error for people, and as the one document of the format that was asked for.
+fn refuse(format: Format, message: &str, status: ExitStatus, printer: &mut Printer) -> ExitStatus {
+    printer.error(message);
+    refuse_in(format, message, status, printer);
+    status
+}
+
+fn refuse_in(format: Format, message: &str, status: ExitStatus, printer: &mut Printer) {
+    let document = serde_json::json!({"error": message, "exit": status.code()});
+    match format {
+        Format::Human => {}
+        Format::Json => printer.json(&document),
+        Format::Jsonl => printer.json_line(&document),
+    }
+}
+
+/// The format that a command line asks for which cannot be read otherwise.
+fn format_among(arguments: &[OsString]) -> Format {
+    let words = arguments.iter().take_while(|word| *word != "--");
+    let words: Vec<&str> = words.filter_map(|word| word.to_str()).collect();
+    let asks_for = |format: &str| {
+        words.contains(&format!("--format={format}").as_str())
+            || words.windows(2).any(|two| two == ["--format", format])
+    };
+    if asks_for("json") {
+        Format::Json
+    } else if asks_for("jsonl") {
+        Format::Jsonl
+    } else {
+        Format::Human
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::target_arguments::{TargetArguments, quoted};
-use super::{ExitStatus, Format};
+use super::{ExitStatus, Format, next_command, refuse};
 use crate::case::Catalogue;
 use crate::conduct::{ConductError, DryRun, Progress, Request, conduct, dry_run};
 use crate::document;
@@ -18,7 +18,7 @@ use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{
     Printer, RunReport, Style, plain, show_case, show_effect, show_end, show_server, show_target, span,
 };
-use crate::target::{Target, TargetSource};
+use crate::target::{Target, TargetSource, in_flag_words};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
 #[derive(Debug, Args)]
@@ -35,7 +35,8 @@ pub(super) struct RunArguments {
     /// Case, family, number, or pattern to leave out. May be repeated
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     skip: Vec<String>,
-    /// Start the target with this planted defect (built-in server, or a profile with [defects])
+    /// Start the target with this planted defect (`harness list --defects` names those of the built-in server; a profile needs
+    /// [defects])
     #[arg(long, value_name = "NAME")]
     defect: Option<String>,
     /// Seed of identities and markers; random when absent
@@ -68,7 +69,7 @@ enum Deny {
     Unguarded,
     /// A case that the target lacks a surface for
     Unsupported,
-    /// A SHOULD of the specification that is not met
+    /// A SHOULD of the specification that is not met, lines on standard output that are no messages, a server that does not end
     Warnings,
 }
 
@@ -76,37 +77,35 @@ enum Deny {
 pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut Printer) -> ExitStatus {
     let request = match request(arguments, guarded) {
         Ok(request) => request,
-        Err(message) => {
-            printer.error(&message);
-            return ExitStatus::Usage;
-        }
+        Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
+    let by_flags = request.target.source == TargetSource::Command;
     if arguments.dry_run {
         return match dry_run(&request) {
             Ok(dry) => show_dry_run(arguments.format, &dry, printer),
-            Err(error) => refuse(&error, printer),
+            Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         };
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            printer.error(&format!("start the runtime: {error}"));
-            return ExitStatus::Inconclusive;
+            let message = format!("start the runtime: {error}");
+            return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
         }
     };
     runtime.block_on(async {
         let mut interrupts = match Interrupts::listen() {
             Ok(interrupts) => interrupts,
             Err(error) => {
-                printer.error(&format!("listen for signals: {error}"));
-                return ExitStatus::Inconclusive;
+                let message = format!("listen for signals: {error}");
+                return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
             }
         };
         let mut tell = |progress: Progress<'_>| show_progress(arguments.format, printer, &progress);
         match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
             Ok((report, state)) => finish(arguments, report, state, printer),
-            Err(error) => refuse(&error, printer),
+            Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         }
     })
 }
@@ -169,13 +168,15 @@ fn show_plan(printer: &mut Printer, dry: &DryRun) {
     }
 }
 
-fn refuse(error: &ConductError, printer: &mut Printer) -> ExitStatus {
-    printer.error(&error.to_string());
-    if error.is_usage() {
+fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mut Printer) -> ExitStatus {
+    let status = if error.is_usage() {
         ExitStatus::Usage
     } else {
         ExitStatus::Inconclusive
-    }
+    };
+    let message = error.to_string();
+    let message = if by_flags { in_flag_words(&message) } else { message };
+    refuse(format, &message, status, printer)
 }
 
 fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
@@ -206,6 +207,11 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         RunState::Interrupted => (ExitStatus::Interrupted, Some("it was interrupted")),
         RunState::Running | RunState::Finished => judge_run(&report, &deny),
     };
+    report.next = report.tools.as_ref().and_then(|tools| {
+        let command =
+            (!arguments.command.is_empty() || arguments.target.is_command()).then(|| repeat_words(arguments, None));
+        next_command::next(tools, command.as_deref())
+    });
     report.exit_reason = reason;
     report.exit = status.code();
     match arguments.format {
@@ -218,7 +224,7 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&json!({
             "event": "end", "totals": report.totals, "target": report.target, "evidence": report.evidence,
-            "did_not_start": report.did_not_start, "exit": report.exit,
+            "did_not_start": report.did_not_start, "blind": report.blind, "exit": report.exit,
         })),
     }
     status
@@ -264,6 +270,16 @@ fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> (ExitStatus, Option<&
             ExitStatus::Inconclusive,
             "a case that was named is unsupported",
         ),
+        (
+            nothing_run && report.tools.is_some(),
+            ExitStatus::Inconclusive,
+            "the server starts, and nothing was tested: no write is named",
+        ),
+        (
+            report.blind.is_some(),
+            ExitStatus::Inconclusive,
+            "what the server writes could not be found, so no case was run",
+        ),
         (nothing_run, ExitStatus::Inconclusive, "nothing was run"),
     ];
     let first = rules.into_iter().find(|(applies, ..)| *applies);
@@ -288,7 +304,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         tell.send_replace(true);
     });
     Ok(Request {
-        repeat: repeat_words(arguments, seed),
+        repeat: repeat_words(arguments, Some(seed)),
         target,
         selection,
         naming: Naming { seed, nonce },
@@ -317,7 +333,10 @@ fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
     }
     let near = match document::nearest(defect, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known: {}", known.join(", ")),
+        None => format!(
+            "known: {} (`harness list --defects` says what each does)",
+            known.join(", ")
+        ),
     };
     Err(format!(
         "--defect {defect}: the built-in server has no such defect; {near}"
@@ -338,7 +357,7 @@ fn built_in_defects() -> Vec<&'static str> {
 }
 
 /// The words that repeat this run, to stand after those that name its case.
-fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
+fn repeat_words(arguments: &RunArguments, seed: Option<u64>) -> String {
     let mut words = arguments.target.repeat_words();
     if let Some(defect) = &arguments.defect {
         words.push(format!("--defect {}", quoted(defect)));
@@ -346,7 +365,9 @@ fn repeat_words(arguments: &RunArguments, seed: u64) -> String {
     if let Some(timeout) = arguments.timeout {
         words.push(format!("--timeout {timeout}"));
     }
-    words.push(format!("--seed {seed}"));
+    if let Some(seed) = seed {
+        words.push(format!("--seed {seed}"));
+    }
     if !arguments.command.is_empty() {
         words.push("--".to_owned());
         words.extend(arguments.command.iter().map(|word| quoted(word)));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_effects, set_kill, set_write};
+use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_cwd, set_effects, set_kill, set_write};
 
 /// A file of variables is never larger than this, in bytes.
 const ENV_FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -12,7 +12,7 @@ const ENV_FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Which server, and how it is started.
 #[derive(Debug, Args)]
 pub(super) struct TargetArguments {
-    /// Profile of the server under test
+    /// Profile of the server under test, or the folder of a target.toml
     #[arg(long, value_name = "FILE")]
     target: Option<PathBuf>,
     /// Command of the server under test, as one shell-like word
@@ -21,13 +21,19 @@ pub(super) struct TargetArguments {
     /// The write to test, with `{marker}` and, if the tool takes one, `{operation}` in its arguments
     #[arg(long, value_name = "TOOL=JSON", conflicts_with = "target", requires = "store")]
     write: Option<String>,
-    /// The SQLite file that the server writes; begin it with `{data}`, the case's own folder
+    /// Answers to what the server asks before it writes, by key, as under [write] responses: `{"ANY_NAME": {"action":
+    /// "accept", "content": {…}}}`
+    #[arg(long, value_name = "JSON", conflicts_with = "target", requires = "write")]
+    responses: Option<String>,
+    /// Where the server keeps what it writes: an SQLite file, another file (JSON, JSON Lines, text), or a folder of any files.
+    /// Begin it with `{data}`, the case's own folder
     #[arg(long, value_name = "PATH", conflicts_with = "target", requires = "write")]
     store: Option<String>,
-    /// Query that returns one row for each effect, by `$marker`; looked for in the store when absent
-    #[arg(long, value_name = "SQL", requires = "store")]
+    /// What counts as one effect: an SQL query by `$marker` that returns one row for each, or keys of [read.effects], such as
+    /// `jsonl = true`, `json = "/orders"`, `files = "*.md"`; looked for in the store by its marker when absent
+    #[arg(long, value_name = "SQL|KEYS", requires = "store")]
     effects: Option<String>,
-    /// An SQL script that makes the store before the first start
+    /// What makes the store before the first start: an SQL script (*.sql), or a file or folder to copy
     #[arg(long, value_name = "FILE", requires = "store")]
     store_seed: Option<PathBuf>,
     /// Variable for the server; `{data}` in it is the case's own folder. NAME alone passes yours on. May be repeated
@@ -36,9 +42,9 @@ pub(super) struct TargetArguments {
     /// File of variables for the server, NAME=VALUE a line; their values appear in no evidence. May be repeated
     #[arg(long, value_name = "FILE")]
     env_file: Vec<PathBuf>,
-    /// Working directory of the server
+    /// Working directory of the server, relative to the current one; `{data}` in it is the case's own folder
     #[arg(long, value_name = "DIR")]
-    cwd: Option<PathBuf>,
+    cwd: Option<String>,
     /// Command that kills the server, as one shell-like word, where what is launched does not own it (`docker run`, `ssh`);
     /// `{launch}`, here and in the server's command, is a text that no other launch has
     #[arg(long, value_name = "CMD")]
@@ -72,8 +78,16 @@ impl TargetArguments {
                 .ok_or_else(|| format!("--write {write:?}: it is not TOOL={{…}}, the arguments being JSON"))?;
             let arguments = serde_json::from_str(arguments)
                 .map_err(|error| format!("--write {tool}: the arguments are no JSON object: {error}"))?;
+            let responses = match &self.responses {
+                None => serde_json::Map::new(),
+                Some(text) => serde_json::from_str(text).map_err(|error| {
+                    format!(
+                        "--responses: it is no JSON object such as {{\"ANY_NAME\":{{\"action\":\"accept\",\"content\":{{}}}}}}: {error}"
+                    )
+                })?,
+            };
             let seed = self.store_seed.as_ref().map(|seed| folder.join(seed));
-            set_write(target, tool, arguments, store, seed)?;
+            set_write(target, tool, arguments, responses, store, seed)?;
             if let Some(sql) = &self.effects {
                 set_effects(target, sql).map_err(|message| format!("--effects: {message}"))?;
             }
@@ -81,11 +95,11 @@ impl TargetArguments {
         if let Some(line) = &self.kill {
             set_kill(target, split_words("--kill", line)?).map_err(|message| format!("--kill: {message}"))?;
         }
+        if let Some(cwd) = &self.cwd {
+            set_cwd(target, folder, cwd);
+        }
         let launch = &mut target.launch;
         launch.inherit_env |= self.inherit_env;
-        if let Some(cwd) = &self.cwd {
-            launch.cwd = Some(literal(&folder.join(cwd).display().to_string()));
-        }
         for path in &self.env_file {
             for (name, value) in read_env_file(&folder.join(path))? {
                 launch.env.remove(&name);
@@ -109,6 +123,11 @@ impl TargetArguments {
         Ok(())
     }
 
+    /// Whether they name a command.
+    pub(super) fn is_command(&self) -> bool {
+        self.stdio.is_some()
+    }
+
     /// The same flags as words of a command line.
     pub(super) fn repeat_words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -121,6 +140,9 @@ impl TargetArguments {
         }
         if let Some(write) = &self.write {
             flag("--write", write);
+        }
+        if let Some(responses) = &self.responses {
+            flag("--responses", responses);
         }
         if let Some(store) = &self.store {
             flag("--store", store);
@@ -138,7 +160,7 @@ impl TargetArguments {
             flag("--env-file", &path.display().to_string());
         }
         if let Some(cwd) = &self.cwd {
-            flag("--cwd", &cwd.display().to_string());
+            flag("--cwd", cwd);
         }
         if let Some(line) = &self.kill {
             flag("--kill", line);

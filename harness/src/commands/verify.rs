@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Format, named_run};
+use super::{ExitStatus, Format, named_run, refuse};
 use crate::record::EvidenceError;
 use crate::report::{Printer, Style, plain, span};
 use crate::verify::{Verified, verify as verify_evidence};
@@ -31,20 +31,20 @@ struct VerifyReport<'a> {
 
 /// Verifies one folder of evidence.
 pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> ExitStatus {
-    let evidence = match named_run(&arguments.run, printer) {
+    let evidence = match named_run(&arguments.run, arguments.format, printer) {
         Ok(evidence) => evidence,
         Err(status) => return status,
     };
     let verified = match verify_evidence(&evidence) {
         Ok(verified) => verified,
         Err(error) => {
-            printer.error(&error.to_string());
-            return match error {
+            let status = match error {
                 EvidenceError::NotEvidence { .. } | EvidenceError::TooLarge { .. } | EvidenceError::Exists { .. } => {
                     ExitStatus::Usage
                 }
                 EvidenceError::File { .. } => ExitStatus::Failed,
             };
+            return refuse(arguments.format, &error.to_string(), status, printer);
         }
     };
     let status = status(&verified);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::describe::describe;
+use super::lost_writes;
 use super::offered;
 use super::request::{ConductError, Progress, Request};
 
@@ -18,10 +19,11 @@ use crate::judge::{gate_by_controls, judge};
 use crate::plan::{Plan, plan};
 use crate::protocol::Era;
 use crate::record::{
-    ArtifactDigest, Body, CaseFolder, CaseSummary, CaseVerdict, Evidence, Outcome, Record, Run, RunState, Verdict,
+    ArtifactDigest, Body, CaseFolder, CaseSummary, CaseVerdict, Evidence, NothingRun, NothingRunKind, Outcome, Record,
+    Run, RunState, Verdict,
 };
 use crate::report::{CaseReport, ControlReport, OperationReport, RunReport};
-use crate::target::Target;
+use crate::target::{Target, TargetSource, in_flag_words};
 
 /// Conducts a whole run. The report's exit code is for the caller to fill in.
 pub async fn conduct(
@@ -40,7 +42,7 @@ pub async fn conduct(
             hint,
             last_words,
         }) => {
-            conductor.nothing_was_run(&reason);
+            conductor.nothing_was_run(NothingRunKind::DidNotStart, &reason);
             report.did_not_start = Some(reason);
             report.hint = hint.map(str::to_owned);
             report.last_words = last_words;
@@ -52,9 +54,11 @@ pub async fn conduct(
             conductor.save()?;
             let offered = offered::compare(&conductor.request.target, tools.as_deref());
             if let Some(problem) = offered.problem {
-                return conductor.refuse(problem);
+                return conductor.refuse(&problem);
             }
-            report.warnings = offered.warnings;
+            report.warnings = offered.warnings.iter().map(|text| conductor.in_words(text)).collect();
+            let has_write = conductor.request.target.write.is_some();
+            report.tools = tools.filter(|_| !has_write).map(|tools| offered::listed(&tools));
             conductor.speak(era)?;
             tell(Progress::Probed(&report));
             match conductor.look_for_effect(era, interrupts, &mut report, tell).await? {
@@ -63,9 +67,11 @@ pub async fn conduct(
                     conductor.run.executed.clear();
                     RunState::Interrupted
                 }
-                Looked::Blind(reason) => {
-                    conductor.nothing_was_run(&reason);
+                Looked::Blind { reason, case } => {
+                    let reason = conductor.in_words(&reason);
+                    conductor.nothing_was_run(NothingRunKind::Blind, &reason);
                     report.blind = Some(reason);
+                    report.frames = Some(format!("harness show {} {case}", report.evidence));
                     RunState::Finished
                 }
             }
@@ -80,8 +86,13 @@ pub async fn conduct(
 enum Looked {
     /// Effects can be counted.
     CanCount,
-    /// They cannot, and why.
-    Blind(String),
+    /// They cannot.
+    Blind {
+        /// Why.
+        reason: String,
+        /// The case in which that showed.
+        case: String,
+    },
     /// The user stopped it.
     Interrupted,
 }
@@ -173,15 +184,25 @@ impl Conductor {
     }
 
     /// What `run.json` says of a run that came to no case.
-    fn nothing_was_run(&mut self, reason: &str) {
-        self.run.did_not_start = Some(reason.to_owned());
+    fn nothing_was_run(&mut self, kind: NothingRunKind, reason: &str) {
+        let reason = reason.to_owned();
+        self.run.nothing_run = Some(NothingRun { kind, reason });
         self.run.executed.clear();
     }
 
+    /// A message in the words of what describes the target.
+    fn in_words(&self, text: &str) -> String {
+        match self.request.target.source {
+            TargetSource::Command => in_flag_words(text),
+            TargetSource::BuiltIn | TargetSource::Profile(_) => text.to_owned(),
+        }
+    }
+
     /// Ends a run that makes no sense on this server, before any case.
-    fn refuse<T>(mut self, problem: String) -> Result<T, ConductError> {
+    fn refuse<T>(mut self, problem: &str) -> Result<T, ConductError> {
         let place = self.request.target.place();
-        self.nothing_was_run(&format!("nothing was run: {problem}"));
+        let problem = self.in_words(problem);
+        self.nothing_was_run(NothingRunKind::NotOffered, &problem);
         self.end(RunState::Finished)?;
         Err(ConductError::NotOffered { place, problem })
     }
@@ -214,23 +235,36 @@ impl Conductor {
             }
             if verdict.verdict != Verdict::Pass {
                 let reason = verdict.reason;
-                return Ok(Looked::Blind(
-                    reason.unwrap_or_else(|| "the write could not be done".to_owned()),
-                ));
+                return Ok(Looked::Blind {
+                    reason: reason.unwrap_or_else(|| "the write could not be done".to_owned()),
+                    case: case.id.clone(),
+                });
             }
-            done.push((plan, folder));
+            done.push((plan, folder, verdict));
         }
+        let twice_id = twice.id.clone();
         let [once, twice] = [0, 1].map(|index| Written {
             plan: &done[index].0,
             folder: &done[index].1,
         });
         match calibrate(&self.setting, once, twice) {
             // What the server made of its store is no trouble of the machine's.
-            Err(error @ (DriveError::Freeze(_) | DriveError::Stage(StageError::Outside { .. }))) => {
-                Ok(Looked::Blind(error.to_string()))
-            }
+            Err(error @ (DriveError::Freeze(_) | DriveError::Stage(StageError::Outside { .. }))) => Ok(Looked::Blind {
+                reason: error.to_string(),
+                case: twice_id,
+            }),
             Err(error) => Err(ConductError::Machine(error)),
-            Ok(Calibrated::NotFound(reason)) => Ok(Looked::Blind(reason)),
+            Ok(Calibrated::NotFound(reason)) => Ok(Looked::Blind { reason, case: twice_id }),
+            Ok(Calibrated::Nowhere(lost)) => {
+                let written = done
+                    .iter()
+                    .map(|(plan, _, verdict)| (plan, verdict))
+                    .collect::<Vec<_>>();
+                Ok(Looked::Blind {
+                    reason: lost_writes::nowhere(&self.setting, &written, &lost),
+                    case: done[lost.written].0.case.clone(),
+                })
+            }
             Ok(Calibrated::Found(selector)) => {
                 tell(Progress::EffectFound(&selector));
                 report.read_effects = Some(selector.to_string());
@@ -287,10 +321,13 @@ impl Conductor {
                 reason: verdict.reason.clone(),
                 micros: since.stamp().micros,
             };
-            let case_report = self.report_case(case, verdict.clone(), &summary, blocked.is_some());
+            let control = is_control(case).then(|| ControlReport::of(case, &verdict));
+            let mut case_report = self.report_case(case, verdict.clone(), &summary, blocked.is_some());
+            if control.is_some() {
+                case_report.elsewhere = lost_writes::of_control(&self.setting, &self.plans[&id], &verdict);
+            }
             self.run.verdicts.insert(id.clone(), summary);
             self.save()?;
-            let control = is_control(case).then(|| ControlReport::of(case, &verdict));
             tell(Progress::CaseJudged(case, &case_report, control.as_ref()));
             report.add(case_report, control);
             done.push(verdict);
@@ -352,6 +389,7 @@ impl Conductor {
             micros: summary.micros,
             operations: OperationReport::all(&self.plans[&case.id]),
             blocked,
+            elsewhere: None,
             missing: self.plans[&case.id]
                 .missing(case)
                 .iter()

@@ -55,7 +55,7 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
         requested: request.selection.requested.clone(),
         named: request.selection.named.iter().cloned().collect(),
         executed: request.selection.execute.clone(),
-        did_not_start: None,
+        nothing_run: None,
         verdicts: BTreeMap::new(),
     }
 }

@@ -9,6 +9,7 @@
 mod conductor;
 mod describe;
 mod dry;
+mod lost_writes;
 mod offered;
 mod request;
 

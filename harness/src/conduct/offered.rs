@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::document;
+use crate::report::ToolReport;
 use crate::target::Target;
 
 /// What the listing of tools says about a profile.
@@ -73,6 +74,85 @@ fn odd_arguments(section: &str, schema: &Value, arguments: &Map<String, Value>) 
     let lacking =
         lacking.map(|key| format!("{section}.arguments has no `{key}`, which the tool's inputSchema requires"));
     unknown.chain(lacking).collect()
+}
+
+/// Beginnings of names of tools that write nothing.
+const READING: [&str; 14] = [
+    "get", "list", "read", "search", "query", "fetch", "describe", "find", "show", "open", "status", "count", "lookup",
+    "view",
+];
+
+/// Parts of names of arguments by which a server knows a repeated request.
+const IDENTITIES: [&str; 4] = ["idempot", "operation_id", "operationid", "request_id"];
+
+/// What a server offers, for somebody who has to choose its write.
+pub(super) fn listed(tools: &[Value]) -> Vec<ToolReport> {
+    tools.iter().map(tool).collect()
+}
+
+fn tool(tool: &Value) -> ToolReport {
+    let name = tool["name"].as_str().unwrap_or_default().to_owned();
+    let schema = &tool["inputSchema"];
+    let none = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&none);
+    let required = schema["required"].as_array().into_iter().flatten();
+    let required: Vec<String> = required.filter_map(Value::as_str).map(str::to_owned).collect();
+    let optional: Vec<String> = properties
+        .keys()
+        .filter(|key| !required.contains(key))
+        .cloned()
+        .collect();
+    let is_identity = |key: &String| IDENTITIES.iter().any(|part| key.to_ascii_lowercase().contains(part));
+    let mut arguments = Map::new();
+    let mut has_marker = false;
+    for key in required.iter().chain(optional.iter().filter(|key| is_identity(key))) {
+        let schema = properties.get(key).unwrap_or(&Value::Null);
+        let value = if is_identity(key) {
+            "{operation}".into()
+        } else {
+            sample(schema, &mut has_marker)
+        };
+        arguments.insert(key.clone(), value);
+    }
+    if properties.is_empty() && required.is_empty() {
+        // The schema says nothing, which does not mean that the tool takes nothing.
+        arguments.insert("ARGUMENT".to_owned(), "{marker}".into());
+    }
+    let hint = tool.pointer("/annotations/readOnlyHint").and_then(Value::as_bool);
+    let lower = name.to_ascii_lowercase();
+    ToolReport {
+        reads_only: hint.unwrap_or_else(|| READING.iter().any(|word| lower.starts_with(word))),
+        name,
+        required,
+        optional,
+        arguments,
+    }
+}
+
+/// A value for an argument; the first text is the marker.
+fn sample(schema: &Value, has_marker: &mut bool) -> Value {
+    if let Some(value) = ["/enum/0", "/minimum"].iter().find_map(|at| schema.pointer(at)) {
+        return value.clone();
+    }
+    match schema["type"].as_str() {
+        Some("integer" | "number") => 1.into(),
+        Some("boolean") => true.into(),
+        Some("array") => Value::Array(vec![sample(&schema["items"], has_marker)]),
+        Some("object") => {
+            let members = schema["required"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
+            let filled = members.map(|name| (name.to_owned(), sample(&schema["properties"][name], has_marker)));
+            Value::Object(filled.collect())
+        }
+        Some(_) | None => {
+            let text = if *has_marker { "…" } else { "{marker}" };
+            *has_marker = true;
+            text.into()
+        }
+    }
 }
 
 #[cfg(test)]

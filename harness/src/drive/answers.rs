@@ -8,10 +8,11 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::DriveError;
 use super::clock::Deadline;
+use super::missing_answer::{Given, asks, named};
 use super::scribe::Scribe;
 use super::session::{Answer, Heard, Session};
 use crate::plan::Call;
@@ -20,14 +21,10 @@ use crate::protocol::{self, Era, Offer, Question, Reply, ReplyKind};
 /// How often a server may ask for more input within one write.
 pub(super) const ROUNDS_MAX: usize = 8;
 
-/// How many properties of a question are named, and how much of what it says to people (characters).
-const NAMED_MAX: usize = 8;
-const SAID_CHARS_MAX: usize = 80;
-
 /// The answers of one write.
 #[derive(Debug)]
 pub(super) struct Answers<'a> {
-    responses: &'a Map<String, Value>,
+    responses: Given<'a>,
     offer: Offer,
     given: usize,
     /// What was asked for and refused, in words: it may be why the write fails.
@@ -60,9 +57,12 @@ pub(super) enum Written {
 
 impl<'a> Answers<'a> {
     /// The answers of `call`, where this was offered in the handshake.
-    pub(super) fn new(call: &'a Call, offer: Offer, does_without: bool) -> Self {
+    pub(super) fn new(call: &'a Call, offer: Offer, does_without: bool, by_flags: bool) -> Self {
         Self {
-            responses: &call.responses,
+            responses: Given {
+                responses: &call.responses,
+                by_flags,
+            },
             offer,
             given: 0,
             refused: None,
@@ -89,7 +89,7 @@ impl<'a> Answers<'a> {
             return Some(Response::ByRule(by_rule));
         };
         if self.offer == Offer::Nothing || !question.is_form() {
-            self.refused = Some(why_refused(question));
+            self.refused = Some(why_refused(question, self.responses));
             return Some(Response::ByRule(by_rule));
         }
         if self.given == ROUNDS_MAX {
@@ -113,7 +113,9 @@ impl<'a> Answers<'a> {
             Answer::TimedOut | Answer::Gone => false,
         };
         match &self.refused {
-            Some(refused) if !is_result && !self.does_without => Written::Stuck(refused.clone()),
+            Some(refused) if !is_result && !self.does_without => {
+                Written::Stuck(format!("{refused}{}", said_then(request, &answer)))
+            }
             Some(_) | None => Written::Ended(answer),
         }
     }
@@ -178,9 +180,23 @@ impl Session {
     }
 }
 
+/// What the server said when its question was refused.
+fn said_then(request: &Value, answer: &Answer) -> String {
+    let reply = match answer {
+        Answer::Reply(reply) => Reply::to(reply, &request["id"]),
+        Answer::TimedOut | Answer::Gone => None,
+    };
+    match reply.map(Reply::kind) {
+        Some(ReplyKind::ToolError(result)) => format!("; then the server said: {}", protocol::said_in(result)),
+        Some(ReplyKind::Error(error)) => format!("; then the server answered with an error: {}", error["message"]),
+        Some(ReplyKind::Result(_) | ReplyKind::InputRequired(_)) | None => String::new(),
+    }
+}
+
 /// The answer to a question; the module's documentation has the rule.
-fn choose<'a>(question: Question<'_>, responses: &'a Map<String, Value>) -> Result<&'a Value, String> {
-    let forms: Vec<_> = responses
+fn choose<'a>(question: Question<'_>, given: Given<'a>) -> Result<&'a Value, String> {
+    let forms: Vec<_> = given
+        .responses
         .iter()
         .filter(|(_, answer)| protocol::is_form_answer(answer))
         .collect();
@@ -201,15 +217,17 @@ fn choose<'a>(question: Question<'_>, responses: &'a Map<String, Value>) -> Resu
     match (fit.as_slice(), exact.as_slice()) {
         ([(_, answer)], _) | (_, [(_, answer)]) => Ok(answer),
         ([], _) => Err(format!(
-            "{}, and no answer in [write] responses has that; one would be {}",
+            "{}, and no answer in {} has that; {}",
             asks(question),
-            suggestion(question)
+            given.place(),
+            given.addition(None, question)
         )),
         (several, _) => {
             let keys = several.iter().map(|(key, _)| key.as_str());
             Err(format!(
-                "{}, and several answers in [write] responses have that ({}): leave one, with exactly what is asked for",
+                "{}, and several answers in {} have that ({}): leave one, with exactly what is asked for",
                 asks(question),
+                given.place(),
                 named(keys)
             ))
         }
@@ -228,12 +246,13 @@ fn has_nothing_else(question: Question<'_>, answer: &Value) -> bool {
     members.all(|(name, _)| asked.is_some_and(|asked| asked.contains_key(name)))
 }
 
-fn why_refused(question: Question<'_>) -> String {
+fn why_refused(question: Question<'_>, given: Given<'_>) -> String {
     if question.is_form() {
         return format!(
-            "{}; it was refused, because [write] responses answers no form; one would be {}",
+            "{}; it was refused, because {} answers no form; {}",
             asks(question),
-            suggestion(question)
+            given.place(),
+            given.addition(None, question)
         );
     }
     "the server wants to send the user to a page inside the call (elicitation in URL mode); it was refused, because this \
@@ -241,79 +260,10 @@ fn why_refused(question: Question<'_>) -> String {
         .to_owned()
 }
 
-/// What a question asks for, in words.
-fn asks(question: Question<'_>) -> String {
-    let names = wanted(question);
-    let what = if names.is_empty() {
-        "a confirmation".to_owned()
-    } else {
-        named(names.into_iter())
-    };
-    let said = question.message().map_or(String::new(), |message| {
-        format!(" (\"{}\")", message.chars().take(SAID_CHARS_MAX).collect::<String>())
-    });
-    format!("the server asks for {what} inside the call{said}")
-}
-
-/// The properties that an answer needs: those that are required, or all where none is.
-fn wanted(question: Question<'_>) -> Vec<&str> {
-    let required = question.required();
-    if required.is_empty() {
-        question
-            .properties()
-            .into_iter()
-            .flat_map(Map::keys)
-            .map(String::as_str)
-            .collect()
-    } else {
-        required
-    }
-}
-
-fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    let more = names.len().saturating_sub(NAMED_MAX);
-    let shown = names[..names.len() - more].join(", ");
-    if more == 0 {
-        shown
-    } else {
-        format!("{shown} and {more} more")
-    }
-}
-
-/// The answer that a profile would have to hold, as a line of it.
-fn suggestion(question: Question<'_>) -> String {
-    let schema = |name: &str| question.properties().and_then(|asked| asked.get(name));
-    let content: Map<String, Value> = wanted(question)
-        .into_iter()
-        .map(|name| (name.to_owned(), sample(schema(name).unwrap_or(&Value::Null))))
-        .collect();
-    let answer = serde_json::json!({"ANY_NAME": {"action": "accept", "content": content}});
-    let mut text = String::new();
-    match serde::Serialize::serialize(&answer, toml::ser::ValueSerializer::new(&mut text)) {
-        Ok(_) => format!("responses = {text}"),
-        Err(_) => format!("responses like {answer}"),
-    }
-}
-
-/// A value that a property may have. A text is the input that `changed-input` changes.
-fn sample(schema: &Value) -> Value {
-    let first = ["/enum/0", "/oneOf/0/const", "/minimum"];
-    if let Some(value) = first.iter().find_map(|at| schema.pointer(at)) {
-        return value.clone();
-    }
-    match schema["type"].as_str() {
-        Some("integer" | "number") => 1.into(),
-        Some("boolean") => true.into(),
-        Some("array") => Value::Array(schema.pointer("/items").map(sample).into_iter().collect()),
-        Some(_) | None => "{input}".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     fn responses(list: &[(&str, Value)]) -> Map<String, Value> {
         list.iter()
@@ -342,7 +292,11 @@ mod tests {
 
     /// The key of the answer that is chosen, or the reason why none is.
     fn chosen(frame: &Value, responses: &Map<String, Value>) -> Result<String, String> {
-        let answer = choose(Question::of(frame).expect("a question"), responses)?;
+        let given = Given {
+            responses,
+            by_flags: false,
+        };
+        let answer = choose(Question::of(frame).expect("a question"), given)?;
         let mut found = responses.iter().filter(|(_, other)| *other == answer);
         Ok(found.next().map(|(key, _)| key.clone()).expect("one of them"))
     }
@@ -404,19 +358,11 @@ mod tests {
             assert_eq!(
                 reason,
                 "the server asks for `qty`, `sure`, `why`, `size` inside the call (\"Really?\"), and no answer in [write] \
-                 responses has that; one would be responses = { ANY_NAME = { action = \"accept\", content = { qty = 3, sure = true, why = \
-                 \"{input}\", size = \"s\" } } }"
+                 responses has that; add to responses: ANY_NAME = { action = \"accept\", content = { qty = 3, sure = true, why = \
+                 \"{input}\", size = \"s\" } }; where the text is what is stored, put {marker} into it, or both: \"{marker} \
+                 {input}\""
             );
         }
-    }
-
-    #[test]
-    fn a_question_of_many_properties_is_cut() {
-        let names: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let frame = asking(&names, &[]);
-        let said = asks(Question::of(&frame).expect("a question"));
-        assert!(said.contains("`p7` and 32 more"), "{said}");
     }
 
     fn call(responses: Map<String, Value>) -> Call {
@@ -432,7 +378,7 @@ mod tests {
     #[test]
     fn questions_are_bounded() {
         let call = call(responses(&[("only", accept(&json!({"note": "x"})))]));
-        let mut answers = Answers::new(&call, Offer::of(&call.responses), false);
+        let mut answers = Answers::new(&call, Offer::of(&call.responses), false, false);
         let frame = asking(&["note"], &["note"]);
         for _ in 0..ROUNDS_MAX {
             assert!(matches!(answers.to(&frame), Some(Response::Round(_))));
@@ -443,7 +389,7 @@ mod tests {
     #[test]
     fn a_refused_question_excuses_a_write_that_fails_and_no_other() {
         let call = call(Map::new());
-        let mut answers = Answers::new(&call, Offer::Nothing, false);
+        let mut answers = Answers::new(&call, Offer::Nothing, false, false);
         let request = json!({"id": 1});
         let refusal = Answer::Reply(json!({"id": 1, "result": {"isError": true}}));
         assert_eq!(
@@ -467,7 +413,7 @@ mod tests {
         let result = Answer::Reply(json!({"id": 1, "result": {"content": []}}));
         assert_eq!(answers.ended(&request, result.clone()), Written::Ended(result));
 
-        let mut later = Answers::new(&call, Offer::Nothing, true);
+        let mut later = Answers::new(&call, Offer::Nothing, true, false);
         later.to(&asking(&["note"], &[]));
         assert_eq!(later.ended(&request, Answer::Gone), Written::Ended(Answer::Gone));
     }

@@ -26,8 +26,23 @@ pub const SEARCHED_TWO: &str = "two";
 pub enum Calibrated {
     /// What counts as an effect.
     Found(Selector),
+    /// A marker that was written is nowhere in the store.
+    Nowhere(Lost),
     /// Nothing that can be counted; what a person can do.
     NotFound(String),
+}
+
+/// A write whose marker is nowhere in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Which of the two stores it was written into, from 0 on.
+    pub written: usize,
+    /// The step that wrote it.
+    pub step: &'static str,
+    /// The operation whose marker it is.
+    pub operation: &'static str,
+    /// Files that a save leaves aside and that carry it.
+    pub set_aside: Vec<String>,
 }
 
 /// A write that was made to be looked for.
@@ -94,12 +109,22 @@ pub fn derive(store: &Path, (first, once): (&FrozenTree, &Plan), (second, twice)
                 None => Calibrated::NotFound(no_row(&calibration)),
             }
         }
-        Err(error @ CalibrationError::Nowhere { .. }) => {
-            let reason = format!("the marker that was written is nowhere in {}: {error}", store.display());
-            Calibrated::NotFound(reason)
+        Err(CalibrationError::Nowhere { .. }) => nowhere(0, "write-one", "A", &one),
+        Err(CalibrationError::NotTwo { .. }) if two.found.is_empty() => nowhere(1, "write-one", "A", &two),
+        Err(CalibrationError::NotTwo { .. }) if other.found.is_empty() => nowhere(1, "write-other", "C", &other),
+        Err(error @ (CalibrationError::NotTwo { .. } | CalibrationError::Shrank { .. })) => {
+            Calibrated::NotFound(error.to_string())
         }
-        Err(error) => Calibrated::NotFound(error.to_string()),
     }
+}
+
+fn nowhere(written: usize, step: &'static str, operation: &'static str, places: &Places) -> Calibrated {
+    Calibrated::Nowhere(Lost {
+        written,
+        step,
+        operation,
+        set_aside: places.set_aside.keys().cloned().collect(),
+    })
 }
 
 /// One effect, from the places of a marker that was written once, of one that was written twice, and of another one.

@@ -12,6 +12,9 @@
 //! - [`session`]: one server process and the conversation with it.
 //! - [`holder`]: whether somebody outside the server's tree has the store open.
 //! - `inside`: whether a store still lies in the case's own folder.
+//! - [`elsewhere`]: where a server wrote that did not write into the store.
+//! - [`last_words`]: the end of a server's standard error.
+//! - [`missing_answer`]: what is said where a question finds no answer.
 //! - [`observer`]: read-back at a named moment.
 //! - [`answers`]: what a server asks while a write is in flight, and what it is answered.
 //! - [`living`]: the same while the server lives, also where nobody can read beside it.
@@ -27,12 +30,15 @@ mod answers;
 mod calibrate;
 pub mod clock;
 mod driver;
+mod elsewhere;
 mod environment;
 pub mod framing;
 pub mod guard;
 mod holder;
 mod inside;
+mod last_words;
 mod living;
+mod missing_answer;
 mod observer;
 mod outside;
 mod probe;
@@ -45,8 +51,9 @@ mod store_lock;
 pub mod transport;
 mod watch;
 
-pub use calibrate::{Calibrated, SEARCHED_ONE, SEARCHED_TWO, Written, calibrate, derive};
+pub use calibrate::{Calibrated, Lost, SEARCHED_ONE, SEARCHED_TWO, Written, calibrate, derive};
 pub use driver::{CaseRun, run_case};
+pub use elsewhere::{Elsewhere, look_elsewhere};
 pub use outside::SideCommand;
 pub use probe::{Found, probe};
 pub use scribe::Scribe;

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use serde_json::Value;
 
 use super::DriveError;
+use super::last_words::last_words;
 use super::process::{Exit, LaunchError};
 use super::scribe::Scribe;
 use super::session::{Answer, Session};
@@ -13,6 +14,7 @@ use super::stage::RunSetting;
 use crate::case::StartStep;
 use crate::protocol::{self, Era, Probed, REVISION_MODERN, ServerIdentity};
 use crate::record::{CaseFolder, ServerSeen};
+use crate::target::TargetSource;
 
 /// How long a server that may not know the probe is given to answer it, in milliseconds.
 const PROBE_MS: u64 = 10_000;
@@ -20,14 +22,54 @@ const PROBE_MS: u64 = 10_000;
 /// How much of a server's last words is shown, in lines.
 const LAST_WORDS_LINES: usize = 8;
 
-/// The most of a stderr file that is read for them, in bytes.
-const LAST_WORDS_BYTES: usize = 16 * 1024;
+/// What interpreters say of a program or a module that is not there.
+const NOT_THE_ENVIRONMENT: [&str; 6] = [
+    "can't open file",
+    "No module named",
+    "Cannot find module",
+    "MODULE_NOT_FOUND",
+    "ERR_MODULE_NOT_FOUND",
+    "Unable to access jarfile",
+];
 
-const HINT_ENVIRONMENT: &str = "if it starts in your shell, it may need more of your environment: name what it needs in [launch] env, or as \
-     [launch] secrets";
-const HINT_SILENCE: &str = "does it write each reply as one line, and flush its standard output after it (Python: PYTHONUNBUFFERED = \"1\" \
-     in [launch] env)?";
-const HINT_EXECUTABLE: &str = "make it executable (chmod +x), or name its interpreter first in launch.command";
+/// What a user can try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hint {
+    Environment,
+    Silence,
+    Executable,
+}
+
+impl Hint {
+    fn is_environment(self) -> bool {
+        self == Self::Environment
+    }
+
+    /// In the words of where the target came from.
+    fn text(self, source: &TargetSource) -> &'static str {
+        let by_flags = *source == TargetSource::Command;
+        match self {
+            Self::Environment if by_flags => {
+                "if it starts in your shell, it may need more of your environment: pass what it needs with -e NAME, or \
+                 everything with --inherit-env"
+            }
+            Self::Environment => {
+                "if it starts in your shell, it may need more of your environment: name what it needs in [launch] env, or \
+                 as [launch] secrets"
+            }
+            Self::Silence if by_flags => {
+                "does it write each reply as one line, and flush its standard output after it (Python: \
+                 -e PYTHONUNBUFFERED=1)?"
+            }
+            Self::Silence => {
+                "does it write each reply as one line, and flush its standard output after it (Python: PYTHONUNBUFFERED = \
+                 \"1\" in [launch] env)?"
+            }
+            Self::Executable if by_flags => "make it executable (chmod +x), or name its interpreter first",
+            Self::Executable => "make it executable (chmod +x), or name its interpreter first in launch.command",
+        }
+    }
+}
 
 /// What the probe found.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +108,7 @@ pub async fn probe(
     };
     let mut session = match probing.launch(scribe, "discover", Era::Modern) {
         Ok(session) => session,
-        Err(DriveError::Launch(error)) => return Ok(not_launched(&error)),
+        Err(DriveError::Launch(error)) => return Ok(not_launched(&error, &setting.target.source)),
         Err(error) => return Err(error),
     };
     let answer = session.shake_hands(scribe, probing.bound_ms()).await?;
@@ -132,32 +174,36 @@ impl Probing<'_> {
                 return self.listed(fresh, scribe, identity, REVISION_MODERN).await;
             }
             let exit = self.end(fresh, scribe).await?;
-            let reason = format!(
-                "it answered `server/discover` once, late, and at the second start it did not ({})",
-                ended(exit)
-            );
+            let reason =
+                format!("it answered `server/discover` once, late, and at the second start it did not ({exit})");
             return Ok(self.did_not_start("discover-again", reason, None));
         }
         let (reason, hint) = match &answer {
-            Answer::Reply(reply) => match protocol::read_initialize(reply) {
-                Some((revision, identity)) => return self.listed(session, scribe, identity, &revision).await,
-                None => (
-                    "it answered `initialize` with an error, or without a protocol version".to_owned(),
-                    None,
-                ),
-            },
-            Answer::TimedOut => (
-                format!(
+            Answer::Reply(reply) => {
+                if let Some((revision, identity)) = protocol::read_initialize(reply) {
+                    return self.listed(session, scribe, identity, &revision).await;
+                }
+                let said = match reply.pointer("/error/message").and_then(Value::as_str) {
+                    Some(text) => format!("with an error: {}", protocol::shortened(text, protocol::SAID_CHARS_MAX)),
+                    None => "without a protocol version".to_owned(),
+                };
+                (format!("it answered `initialize` {said}"), None)
+            }
+            Answer::TimedOut => {
+                let silent = format!(
                     "it answered neither `server/discover` within {} ms nor `initialize` within {} ms",
                     self.bound_ms(),
                     self.start_ms
-                ),
-                Some(HINT_SILENCE),
-            ),
+                );
+                // What came is more to the point than what may be.
+                let (instead, is_meant) = session.instead();
+                (format!("{silent}{instead}"), (!is_meant).then_some(Hint::Silence))
+            }
             Answer::Gone => {
+                let (instead, _) = session.instead();
                 let exit = self.end(session, scribe).await?;
-                let reason = format!("{} before it answered a request", ended(exit));
-                return Ok(self.did_not_start(&process, reason, Some(HINT_ENVIRONMENT)));
+                let reason = format!("{exit} before it answered a request{instead}");
+                return Ok(self.did_not_start(&process, reason, Some(Hint::Environment)));
             }
         };
         self.end(session, scribe).await?;
@@ -194,23 +240,24 @@ impl Probing<'_> {
         Ok(session.stop(scribe, self.bound_ms(), self.bound_ms()).await?.exit)
     }
 
-    fn did_not_start(&self, process: &str, reason: String, hint: Option<&'static str>) -> Found {
-        let bytes = std::fs::read(self.folder.stderr_file(process)).unwrap_or_default();
-        let tail = &bytes[bytes.len().saturating_sub(LAST_WORDS_BYTES)..];
-        let text = String::from_utf8_lossy(tail);
-        let said = text.lines().filter(|line| !line.trim().is_empty());
-        let lines: Vec<String> = said.map(str::to_owned).collect();
+    fn did_not_start(&self, process: &str, reason: String, hint: Option<Hint>) -> Found {
+        let last_words = last_words(&self.folder.stderr_file(process), LAST_WORDS_LINES);
+        // A program that is not there, or lacks a module, is not mended by more variables.
+        let is_missing = |line: &String| NOT_THE_ENVIRONMENT.iter().any(|text| line.contains(text));
+        let hint = hint.filter(|hint| !(hint.is_environment() && last_words.iter().any(is_missing)));
         Found::DidNotStart {
             reason,
-            hint,
-            last_words: lines[lines.len().saturating_sub(LAST_WORDS_LINES)..].to_vec(),
+            hint: hint.map(|hint| hint.text(&self.setting.target.source)),
+            last_words,
         }
     }
 }
 
-fn not_launched(error: &LaunchError) -> Found {
+fn not_launched(error: &LaunchError, source: &TargetSource) -> Found {
     let hint = match error {
-        LaunchError::Spawn { source, .. } if source.kind() == ErrorKind::PermissionDenied => Some(HINT_EXECUTABLE),
+        LaunchError::Spawn { source: cause, .. } if cause.kind() == ErrorKind::PermissionDenied => {
+            Some(Hint::Executable.text(source))
+        }
         LaunchError::Spawn { .. }
         | LaunchError::WorkingDirectory { .. }
         | LaunchError::StderrFile { .. }
@@ -222,13 +269,5 @@ fn not_launched(error: &LaunchError) -> Found {
         reason: error.to_string(),
         hint,
         last_words: Vec::new(),
-    }
-}
-
-fn ended(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("it exited with code {code}"),
-        Exit::Signal(signal) => format!("signal {signal} ended it"),
-        Exit::Unobserved => "it ended".to_owned(),
     }
 }

@@ -1,11 +1,13 @@
 //! One server process and the conversation with it: launch, handshake, requests, end.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::DriveError;
 use super::clock::{self, Deadline};
+use super::last_words::last_words;
 use super::outside::{Outside, SideCommand};
 use super::process::{Exit, ExitWait, Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
@@ -16,6 +18,9 @@ use crate::record::{AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Message};
 
 /// Most frames that are kept for somebody who may ask for them later.
 const UNCLAIMED_MAX: usize = 64;
+
+/// How much of a line is looked at that is no message (bytes).
+const LINE_BYTES_MAX: usize = 1024;
 
 /// From the end of a tree to the end of its standard output and error.
 const DRAIN_MS: u64 = 2_000;
@@ -37,6 +42,10 @@ pub(super) struct Session {
     /// Frames that came while something else was waited for.
     unclaimed: Vec<Value>,
     sent_bytes: u64,
+    /// Where its standard error goes.
+    stderr_file: PathBuf,
+    /// What came that is no reply, in words, and whether it may have been meant as one; the first of its kind.
+    instead: Option<(String, bool)>,
 }
 
 /// What became of a request.
@@ -94,6 +103,8 @@ impl Session {
             late_probe: None,
             unclaimed: Vec::new(),
             sent_bytes: 0,
+            stderr_file: spec.stderr_file.clone(),
+            instead: None,
         })
     }
 
@@ -121,6 +132,12 @@ impl Session {
     /// What was offered.
     pub(super) fn offer(&self) -> Offer {
         self.offer
+    }
+
+    /// What came that is no reply, in words behind a semicolon, and whether it may have been meant as one.
+    pub(super) fn instead(&self) -> (String, bool) {
+        let told = self.instead.as_ref();
+        told.map_or_else(Default::default, |(text, is_meant)| (format!("; {text}"), *is_meant))
     }
 
     /// The answer to a probe that had been given up.
@@ -198,6 +215,9 @@ impl Session {
             };
             if Reply::to(&frame, &request["id"]).is_some() {
                 return Ok(Heard::Ended(Answer::Reply(frame)));
+            }
+            if let Some(near) = protocol::near_reply(&frame, &request["id"]) {
+                self.instead.get_or_insert((near, true));
             }
             if self.probe_id.as_ref().is_some_and(|id| Reply::to(&frame, id).is_some()) {
                 self.late_probe = Some(frame);
@@ -303,10 +323,14 @@ impl Session {
             match self.launched.transport.receive(deadline.remaining()).await {
                 None => break,
                 Some(Incoming::Frame { at, frame }) => {
+                    let line =
+                        String::from_utf8_lossy(&frame.bytes[..frame.bytes.len().min(LINE_BYTES_MAX)]).into_owned();
                     let payload = scribe.write_incoming(at, &self.process, frame, &withheld)?;
                     if let Some(payload) = payload {
                         return Ok(Received::Frame(payload));
                     }
+                    self.instead
+                        .get_or_insert_with(|| (protocol::not_json(&line), protocol::may_be_meant(&line)));
                 }
                 Some(Incoming::End { at, reason }) => {
                     self.stream_ended = true;
@@ -347,8 +371,9 @@ impl Session {
         let killed = self.launched.process.kill_tree().await;
         self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, delivery).await?;
-        self.ended(scribe, killed.exit, killed.survivors)?;
+        let last_words = self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(Stopped {
+            last_words,
             exit: killed.exit,
             survivors: killed.survivors,
             trouble,
@@ -395,8 +420,9 @@ impl Session {
         let killed = self.launched.process.kill_tree().await;
         self.signalled(scribe, "SIGKILL", killed.signalled.len())?;
         self.drain(scribe, Delivery::Deliver).await?;
-        self.ended(scribe, killed.exit, killed.survivors)?;
+        let last_words = self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(Stopped {
+            last_words,
             exit: killed.exit,
             survivors: killed.survivors,
             trouble,
@@ -423,18 +449,28 @@ impl Session {
         Ok(())
     }
 
-    fn ended(&self, scribe: &mut Scribe, exit: Exit, survivors: usize) -> Result<(), DriveError> {
+    /// Records the end; returns the last words of a server that did not end as it should.
+    fn ended(&self, scribe: &mut Scribe, exit: Exit, survivors: usize) -> Result<Option<String>, DriveError> {
         let (code, signal) = match exit {
             Exit::Code(code) => (Some(code), None),
             Exit::Signal(signal) => (None, Some(signal)),
             Exit::Unobserved => (None, None),
         };
+        // A server that ends as it should, or that we kill, has nothing to explain.
+        let is_odd = !matches!(exit, Exit::Code(0) | Exit::Signal(9));
+        let said = if is_odd {
+            last_words(&self.stderr_file, 1).pop()
+        } else {
+            None
+        };
         let body = Body::ProcessEnded {
             code,
             signal,
             survivors,
+            last_words: said.clone(),
         };
-        Ok(scribe.write(Some(&self.process), body)?)
+        scribe.write(Some(&self.process), body)?;
+        Ok(said)
     }
 }
 
@@ -445,6 +481,8 @@ pub(super) struct Stopped {
     pub(super) exit: Exit,
     /// Processes of its tree that could not be ended.
     pub(super) survivors: usize,
+    /// The last line of its standard error, where it ended otherwise than it should.
+    pub(super) last_words: Option<String>,
     /// Why a server elsewhere is not believed to be dead.
     pub(super) trouble: Option<String>,
 }

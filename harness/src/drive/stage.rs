@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use super::elsewhere::own_store;
 use super::environment;
 use super::inside::refuse_outside;
 use super::outside::SideCommand;
@@ -60,7 +61,10 @@ pub enum StageError {
         reason: String,
     },
     /// The store of the profile is in use by earlier data, and lies outside the case's own folder.
-    #[error("store.path {path} is not {{data}} or a path below it: the harness writes only to stores that it made")]
+    #[error(
+        "store.path {path} is not {{data}} or a path below it: the harness writes only to stores that it made; {}",
+        own_store(path)
+    )]
     ForeignStore {
         /// The path.
         path: String,
@@ -353,6 +357,11 @@ impl RunSetting {
         self.stage_at(&self.scratch.join(case)).data
     }
 
+    /// The stage of a case, to be looked into: nothing is made.
+    pub fn stage_of(&self, case: &str) -> Stage {
+        self.for_launch(&self.stage_at(&self.scratch.join(case)), &StartStep::default())
+    }
+
     /// The files and folders whose digests say what was tested.
     pub fn artifacts(&self, stage: &Stage) -> Result<Vec<String>, StageError> {
         stage.fill_all("launch.artifact", &self.target.launch.artifact)
@@ -412,6 +421,11 @@ fn seed_failed(seed: &Seed) -> impl FnOnce(String) -> StageError {
 }
 
 impl Stage {
+    /// The new HOME of the server.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     fn fill(&self, place: &str, template: &str) -> Result<String, StageError> {
         self.values.fill(template).map_err(|source| StageError::Placeholder {
             place: place.to_owned(),

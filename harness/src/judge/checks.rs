@@ -50,7 +50,7 @@ fn inapplicable(check: &Check, plan: &Plan) -> Option<String> {
     if let Some(surface) = check.only
         && !plan.surfaces.contains(&surface)
     {
-        return Some(format!("the target has no `{}`: {}", surface.name(), surface.advice()));
+        return Some(format!("not asked of this target: {}", surface.advice(plan.by_flags)));
     }
     if check.basis == Basis::Reference && !plan.contract.preset.is_reference() {
         let preset = plan.contract.preset.name();
@@ -108,6 +108,12 @@ fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>)
         && let Some(missing) = findings.iter().find_map(|finding| facts.missing(&finding.path))
     {
         say = format!("{say}: {missing}");
+    }
+    // Where nothing can be said of the target, what it said itself is all that there is to go on.
+    if outcome == CheckOutcome::Inconclusive
+        && let Some(said) = findings.iter().find_map(|finding| facts.said(&finding.path))
+    {
+        say = format!("{say}; {said}");
     }
     result(check, outcome, Some(say), whose, findings)
 }

@@ -69,6 +69,7 @@ impl Facts {
                 Step::Reconcile { name, .. } => facts.reconcile(slice, name),
             }
         }
+        facts.add_what_was_said(plan, &slices, record);
         facts
     }
 
@@ -118,6 +119,7 @@ impl Facts {
                 code,
                 signal,
                 survivors,
+                ..
             } = &event.body
             {
                 facts.insert("survivors".into(), (*survivors).into());

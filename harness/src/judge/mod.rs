@@ -8,6 +8,7 @@
 //! - [`writes`]: the facts of requests and replies among them; `history` is what earlier steps did.
 //! - [`disclosure`]: what a reply tells of earlier results.
 //! - [`rows`]: which frames can have made which row.
+//! - [`said`]: what the server said where a write was not answered with a result.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
 //! - [`elsewhere`]: what a retry may have changed beside the effects.
@@ -21,6 +22,7 @@ mod facts;
 mod history;
 mod moment;
 mod rows;
+mod said;
 mod same;
 mod steps;
 mod verdict;

@@ -1,5 +1,6 @@
-//! Which frames can have made which row: the write requests between the observation that first saw it and the one before.
-//! A request inside which the server asked for input is named by the answer, with which its last round begins.
+//! Which frames can have made which row: the write requests of its marker after which no row has appeared yet. A server may
+//! write late, so a look that sees nothing new acquits no request. A request inside which the server asked for input is
+//! named by the answer, with which its last round begins.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use super::steps::steps;
 use crate::case::{SendStep, Step, WriteStep};
 use crate::plan::Plan;
 use crate::protocol::{Reply, ReplyKind};
-use crate::record::{FrameName, Record, RowOrigin};
+use crate::record::{FrameName, Observation, OperationSeen, Record, RowOrigin};
 
 /// The origin of every row that any observation saw, in the order in which they were seen.
 pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
@@ -43,16 +44,19 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                         .filter(|(written, _)| plan.marker(written) == plan.marker(operation))
                         .map(|(_, frame)| frame.clone())
                         .collect();
-                    for row in unseen(&facts::rows(&seen.effects), &origins, operation) {
-                        origins.push(RowOrigin {
-                            operation: operation.to_owned(),
-                            row,
-                            first_seen: label.clone(),
-                            made_by: made_by.clone(),
-                        });
+                    let fresh = unseen(&facts::rows(&seen.effects), &origins, operation);
+                    if !fresh.is_empty() {
+                        candidates.retain(|(written, _)| plan.marker(written) != plan.marker(operation));
                     }
+                    origins.extend(fresh.into_iter().map(|row| RowOrigin {
+                        operation: operation.to_owned(),
+                        row,
+                        first_seen: label.clone(),
+                        made_by: made_by.clone(),
+                        gone_at: None,
+                    }));
+                    mark_gone(&mut origins, operation, seen, label);
                 }
-                candidates.clear();
             }
             Step::Start(_)
             | Step::Stop { .. }
@@ -69,11 +73,28 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
     origins
 }
 
+/// Marks the rows that an observation does not see any more; one that could not be made says nothing of them.
+fn mark_gone(origins: &mut [RowOrigin], operation: &str, seen: &OperationSeen, label: &str) {
+    if seen.effects.count().is_none() {
+        return;
+    }
+    let mut left = facts::rows(&seen.effects);
+    for origin in origins.iter_mut().filter(|origin| origin.operation == operation) {
+        let here = left.iter().position(|row| row.as_object() == Some(&origin.row));
+        match here {
+            Some(at) => {
+                left.swap_remove(at);
+                origin.gone_at = None;
+            }
+            None => {
+                origin.gone_at.get_or_insert_with(|| label.to_owned());
+            }
+        }
+    }
+}
+
 /// Each marker once: operations that share one are counted by the first.
-fn marker_owners<'a>(
-    plan: &Plan,
-    observation: &'a crate::record::Observation,
-) -> Vec<(&'a str, &'a crate::record::OperationSeen)> {
+fn marker_owners<'a>(plan: &Plan, observation: &'a Observation) -> Vec<(&'a str, &'a OperationSeen)> {
     let mut seen_markers = Vec::new();
     let mut owners = Vec::new();
     for (operation, seen) in &observation.operations {

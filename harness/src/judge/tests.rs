@@ -1,6 +1,7 @@
 //! Table tests of the judge on records built by hand: no process, no store, no file.
 
 mod moment;
+mod rows;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -214,6 +215,7 @@ impl Telling {
                 code: None,
                 signal: Some(9),
                 survivors: 0,
+                last_words: None,
             },
         );
     }

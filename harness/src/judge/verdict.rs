@@ -6,12 +6,14 @@ use super::facts::Facts;
 use super::moment;
 use super::rows;
 use super::steps::outcome;
-use crate::case::{Basis, Case, From, Promise, Step};
+use crate::case::{Basis, Case, Check, From, Promise, Step, Surface};
 use crate::plan::Plan;
+use crate::protocol;
 use crate::record::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
     VERDICT_FORMAT, Verdict,
 };
+use crate::target::{Identity, in_flag_words};
 
 /// The version of the judge: goes up when the same record can get another verdict.
 pub const JUDGE_VERSION: u32 = 1;
@@ -44,7 +46,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
     if !missing.is_empty() {
         let names: Vec<String> = missing
             .iter()
-            .map(|surface| format!("`{}` ({})", surface.name(), surface.advice()))
+            .map(|surface| format!("`{}` ({})", surface.name(), surface.advice(plan.by_flags)))
             .collect();
         verdict.verdict = Verdict::Unsupported;
         verdict.reason = Some(format!("the target lacks {}", names.join(" and ")));
@@ -57,7 +59,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .iter()
         .map(|check| checks::evaluate(check, plan, &facts))
         .collect();
-    verdict.notes = notes(&verdict.checks, plan.contract.preset.is_reference());
+    verdict.notes = notes(case, &verdict.checks, plan);
     verdict.notes.extend(refused_repeats(case, plan, &facts));
     verdict.notes.extend(elsewhere::notes(plan, record));
     verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
@@ -70,7 +72,18 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
     }
     verdict.verdict = word;
     verdict.reason = reason;
+    if plan.by_flags {
+        speak_of_flags(&mut verdict);
+    }
     verdict
+}
+
+/// Who wrote no profile cannot correct a key of one.
+fn speak_of_flags(verdict: &mut CaseVerdict) {
+    let says = verdict.checks.iter_mut().filter_map(|check| check.say.as_mut());
+    for text in says.chain(&mut verdict.reason).chain(&mut verdict.notes) {
+        *text = in_flag_words(text);
+    }
 }
 
 /// What broke in a case that tested nothing is nobody's fault; in a case that was cut short not even the machinery's.
@@ -168,10 +181,14 @@ fn conclude(checks: &[CheckResult], cut_short: Option<String>) -> (Verdict, Opti
 
 /// What a reader of a pass should know: a promise that the case could not test, or that nobody made. That a policy of the
 /// reference server does not apply elsewhere is no news, unless the contract claims it.
-fn notes(checks: &[CheckResult], claims_policies: bool) -> Vec<String> {
-    let noted = |check: &&CheckResult| match check.outcome {
+fn notes(case: &Case, results: &[CheckResult], plan: &Plan) -> Vec<String> {
+    let claims_policies = plan.contract.preset.is_reference();
+    // Where the data is the key, there is no other key that a client could choose.
+    let is_natural =
+        |check: &Check| matches!(plan.identity, Identity::Natural(_)) && check.only == Some(Surface::Identity);
+    let noted = |(check, result): &(&Check, &CheckResult)| match result.outcome {
         CheckOutcome::Noted => true,
-        CheckOutcome::NotApplicable => check.basis == Basis::Contract || claims_policies,
+        CheckOutcome::NotApplicable => (result.basis == Basis::Contract || claims_policies) && !is_natural(check),
         CheckOutcome::Held
         | CheckOutcome::Broken
         | CheckOutcome::Unguarded
@@ -179,10 +196,9 @@ fn notes(checks: &[CheckResult], claims_policies: bool) -> Vec<String> {
         | CheckOutcome::NotJudged
         | CheckOutcome::Inconclusive => false,
     };
-    checks
-        .iter()
-        .filter(noted)
-        .filter_map(|check| Some(format!("{}: {}", check.id, check.say.as_deref()?)))
+    let pairs = case.checks.iter().zip(results).filter(noted);
+    pairs
+        .filter_map(|(_, result)| Some(format!("{}: {}", result.id, result.say.as_deref()?)))
         .collect()
 }
 
@@ -227,7 +243,8 @@ fn unclean_stops(record: &Record) -> impl Iterator<Item = String> {
     })
 }
 
-/// Frames on standard output that are no JSON: the protocol allows nothing else there. What a kill cut off does not count.
+/// Lines on standard output that are neither request, notification nor response: the protocol allows nothing else there.
+/// What a kill cut off does not count.
 fn stray_output(record: &Record) -> Option<String> {
     let strays: Vec<u64> = record
         .events
@@ -237,7 +254,8 @@ fn stray_output(record: &Record) -> Option<String> {
                 return false;
             };
             let is_cut = message.length.is_some() || message.unterminated;
-            message.direction == Direction::ServerToClient && message.payload.is_none() && !is_cut
+            let is_message = message.payload.as_ref().is_some_and(protocol::is_message);
+            message.direction == Direction::ServerToClient && !is_message && !is_cut
         })
         .map(|event| event.seq)
         .collect();

@@ -7,15 +7,18 @@
 //! - [`reply`]: what a reply means.
 //! - [`elicitation`]: what a server of the legacy era asks while a call is in flight, and what it is answered.
 //! - [`handshake`]: what the answer to a probe says about the era.
+//! - [`instead`]: what came where a reply was waited for.
 
 mod elicitation;
 mod handshake;
+mod instead;
 mod reply;
 mod request;
 
 pub(crate) use elicitation::is_form_answer;
 pub use elicitation::{Offer, Question, answer_server_request, is_request};
 pub use handshake::{Era, Probed, ServerIdentity, read_initialize, read_probe};
+pub(crate) use instead::{SAID_CHARS_MAX, is_message, may_be_meant, near_reply, not_json, said_in, shortened};
 pub(crate) use reply::without_replayed;
 pub use reply::{Reply, ReplyKind};
 pub use request::{

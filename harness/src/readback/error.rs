@@ -17,13 +17,11 @@ pub enum ReadError {
         store: PathBuf,
     },
     /// The store is there; a table or view that the query names is not.
-    #[error(
-        "read {store}: no such table: {table}; correct the query `{sql}`, or wait until the server made its tables"
-    )]
+    #[error("read {store}: {}", missing_place(table, sql))]
     NoSuchTable {
         /// The store that was asked.
         store: PathBuf,
-        /// The name as the store repeats it.
+        /// The name as the store repeats it, or a JSON pointer.
         table: String,
         /// The query.
         sql: String,
@@ -64,6 +62,14 @@ pub enum ReadError {
         /// Which bound.
         bound: Bound,
     },
+}
+
+/// A table that is not there, or a place in a JSON document; a pointer begins with a slash, and a name of a table does not.
+fn missing_place(table: &str, sql: &str) -> String {
+    if table.starts_with('/') {
+        return format!("there is nothing at {table} in the document yet; correct `{sql}` if it never comes");
+    }
+    format!("no such table: {table}; correct the query `{sql}`, or wait until the server made its tables")
 }
 
 /// A bound that an answer exceeded.

@@ -123,6 +123,9 @@ pub enum Body {
         signal: Option<i32>,
         /// Processes of its tree that could not be ended.
         survivors: usize,
+        /// The last line of its standard error, where it ended otherwise than in order and by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_words: Option<String>,
     },
     /// Read-back of the living store saw the effect for which a fault was waiting.
     EffectVisible {
@@ -282,6 +285,14 @@ impl Message {
             unterminated: false,
             withheld: false,
         }
+    }
+
+    /// The frame as text, as far as it was kept.
+    pub fn text(&self) -> String {
+        let bytes = self.bytes.as_ref().and_then(|text| BASE64.decode(text).ok());
+        let kept = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        kept.or_else(|| self.payload.as_ref().map(Value::to_string))
+            .unwrap_or_default()
     }
 
     /// How many bytes the frame has on the wire, without its line end.

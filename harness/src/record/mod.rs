@@ -34,7 +34,8 @@ pub use observation::{Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, 
 pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};
 pub use run::{
-    ArtifactDigest, CaseSummary, HarnessSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary,
+    ArtifactDigest, CaseSummary, HarnessSummary, Host, NothingRun, NothingRunKind, RUN_FORMAT, Run, RunState,
+    ServerSeen, TargetSummary,
 };
 pub use runs::{RunNameError, find_run};
 pub use searched::{SEARCHED_FORMAT, Searched};

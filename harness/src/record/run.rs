@@ -46,10 +46,43 @@ pub struct Run {
     pub named: Vec<String>,
     /// Ids of the cases run, controls included, in order.
     pub executed: Vec<String>,
-    /// Why no case was run: the server did not start.
-    pub did_not_start: Option<String>,
+    /// Why no case was run, where none was.
+    pub nothing_run: Option<NothingRun>,
     /// Verdicts by case.
     pub verdicts: BTreeMap<String, CaseSummary>,
+}
+
+/// Why no case of a run was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NothingRun {
+    /// What kept us from it.
+    pub kind: NothingRunKind,
+    /// In a sentence.
+    pub reason: String,
+}
+
+/// What kept us from running any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NothingRunKind {
+    /// The server did not start.
+    DidNotStart,
+    /// It started, and nothing of what it wrote could be counted.
+    Blind,
+    /// It started, and does not offer what the target's description names.
+    NotOffered,
+}
+
+impl NothingRunKind {
+    /// The word that people read.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::DidNotStart => "DID NOT START",
+            Self::Blind => "INCONCLUSIVE",
+            Self::NotOffered => "NOT OFFERED",
+        }
+    }
 }
 
 /// Whether a run came to its end.

@@ -132,8 +132,11 @@ pub struct RowOrigin {
     pub row: Map<String, Value>,
     /// The observation that saw it first.
     pub first_seen: String,
-    /// The write requests between that observation and the one before it: step name and `seq` of the frame.
+    /// The write requests of its marker after which no row had appeared before: step name and `seq` of the frame.
     pub made_by: Vec<FrameName>,
+    /// The first observation that does not see it any more, where the last one does not: it was replaced or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_at: Option<String>,
 }
 
 /// A frame, by the step that sent it and its position in the record.

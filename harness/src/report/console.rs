@@ -3,7 +3,7 @@
 
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
-use super::summary;
+use super::{offer, summary};
 use crate::case::{Case, Surface};
 use crate::readback::Selector;
 use crate::record::{CheckOutcome, CheckResult, RowOrigin, Verdict};
@@ -102,7 +102,7 @@ fn show_control(printer: &mut Printer, case: &Case, control: &ControlReport, rep
     }
     let counts: Vec<String> = control.counts.iter().map(ToString::to_string).collect();
     let copy = if control.doctored {
-        " (2 on a copy with doubled rows)"
+        " (the server keeps one of a kind, so a second one was seen on a copy of its store with every row doubled)"
     } else {
         ""
     };
@@ -119,11 +119,17 @@ fn show_control(printer: &mut Printer, case: &Case, control: &ControlReport, rep
     };
     printer.line(&[span(Style::Bold, "control   "), plain(text)]);
     match control.verdict {
-        Verdict::Pass => {}
+        Verdict::Pass => show_warnings(printer, report),
         Verdict::Unsupported => show_reason(printer, report),
         Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive => {
             show_trouble(printer, report);
             show_summary(printer, case, report);
+            if let Some(elsewhere) = &report.elsewhere {
+                printer.line(&[
+                    span(Style::Dim, format!("{INDENT}{:<14}", "elsewhere")),
+                    plain(elsewhere.as_str()),
+                ]);
+            }
             show_remarks(printer, report);
             show_next(printer, case, report);
         }
@@ -137,10 +143,21 @@ fn show_summary(printer: &mut Printer, case: &Case, report: &CaseReport) {
 }
 
 fn show_remarks(printer: &mut Printer, report: &CaseReport) {
-    let warnings = report.verdict.warnings.iter().map(|text| (Style::Odd, "warning", text));
-    let notes = report.verdict.notes.iter().map(|text| (Style::Dim, "note", text));
-    for (style, label, text) in warnings.chain(notes) {
-        printer.line(&[span(style, format!("{INDENT}{label:<14}")), plain(text.as_str())]);
+    show_warnings(printer, report);
+    for text in &report.verdict.notes {
+        printer.line(&[
+            span(Style::Dim, format!("{INDENT}{:<14}", "note")),
+            plain(text.as_str()),
+        ]);
+    }
+}
+
+fn show_warnings(printer: &mut Printer, report: &CaseReport) {
+    for text in &report.verdict.warnings {
+        printer.line(&[
+            span(Style::Odd, format!("{INDENT}{:<14}", "warning")),
+            plain(text.as_str()),
+        ]);
     }
 }
 
@@ -237,10 +254,12 @@ fn show_rows(printer: &mut Printer, rows: &[RowOrigin]) {
             [one] => one.clone(),
             many => format!("one of {}", many.join(", ")),
         };
+        let gone = origin.gone_at.as_ref();
+        let gone = gone.map_or(String::new(), |label| format!(", gone at `{label}`"));
         printer.line(&[
             span(Style::Dim, format!("{INDENT}row {:<10}", index + 1)),
             plain(cells.join("  ")),
-            span(Style::Bold, format!("  made by {made_by}")),
+            span(Style::Bold, format!("  made by {made_by}{gone}")),
         ]);
     }
     if rows.len() > ROWS_SHOWN_MAX {
@@ -281,14 +300,21 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
     if let Some(reason) = &report.blind {
         printer.line(&[span(Style::Odd, "INCONCLUSIVE "), plain(reason.as_str())]);
     }
-    show_missing(printer, &report.cases);
-    if report
-        .cases
-        .iter()
-        .any(|case| case.missing.contains(&Surface::Write.name()))
-    {
-        let text = "name its write with --write and --store, or describe the server in a target.toml";
-        printer.line(&[span(Style::Dim, format!("{INDENT}hint          ")), plain(text)]);
+    if let Some(frames) = &report.frames {
+        printer.line(&[
+            span(Style::Dim, format!("{INDENT}{:<14}", "frames")),
+            plain(frames.as_str()),
+        ]);
+    }
+    let lacks_write = |case: &CaseReport| case.missing.contains(&Surface::Write.name());
+    if let Some(tools) = &report.tools {
+        offer::show_tools(printer, tools, report.next.as_deref());
+    } else {
+        show_missing(printer, &report.cases, report.target.by_flags);
+        if report.cases.iter().any(lacks_write) {
+            let text = "name its write with --write and --store, or describe the server in a target.toml";
+            printer.line(&[span(Style::Dim, format!("{INDENT}hint          ")), plain(text)]);
+        }
     }
     printer.blank();
     if let Some(reason) = report.exit_reason {
@@ -302,7 +328,7 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
 }
 
 /// Each surface that some case lacked, once, with the cases.
-fn show_missing(printer: &mut Printer, cases: &[CaseReport]) {
+fn show_missing(printer: &mut Printer, cases: &[CaseReport], by_flags: bool) {
     let unsupported = || cases.iter().filter(|case| case.requested && !case.named);
     for &surface in Surface::ALL {
         let lacking: Vec<&str> = unsupported()
@@ -312,7 +338,7 @@ fn show_missing(printer: &mut Printer, cases: &[CaseReport]) {
         if !lacking.is_empty() {
             printer.line(&[
                 span(Style::Dim, format!("{:<13}", "UNSUPPORTED")),
-                plain(format!("{}: {}", surface.advice(), lacking.join(", "))),
+                plain(format!("{}: {}", surface.advice(by_flags), lacking.join(", "))),
             ]);
         }
     }

@@ -5,11 +5,13 @@
 //! - [`console`]: the same for people.
 //! - [`summary`]: one case in a few lines.
 //! - [`timeline`]: a record for people, event by event.
+//! - [`offer`]: what a server offers, where its write is not named.
 //! - [`frame`]: one frame in a few words.
 //! - [`overview`]: a run of the past for people.
 
 mod console;
 mod frame;
+mod offer;
 mod overview;
 mod printer;
 mod result;
@@ -19,5 +21,7 @@ mod timeline;
 pub use console::{show_case, show_effect, show_end, show_server, show_target};
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
-pub use result::{CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport};
+pub use result::{
+    CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport, ToolReport,
+};
 pub use timeline::{Timeline, TimelineOptions};

@@ -138,8 +138,9 @@ fn show_run(printer: &mut Printer, run: &Run) {
     );
     labelled(printer, "harness", &text);
     labelled(printer, "seed", &run.naming.seed.to_string());
-    if let Some(reason) = &run.did_not_start {
-        printer.line(&[span(Style::Odd, "DID NOT START"), plain(format!("  {reason}"))]);
+    if let Some(nothing) = &run.nothing_run {
+        let word = format!("{:<13}", nothing.kind.word());
+        printer.line(&[span(Style::Odd, word), plain(format!("  {}", nothing.reason))]);
     }
 }
 

@@ -34,6 +34,12 @@ pub struct RunReport {
     pub read_effects: Option<String>,
     /// Why nothing could be counted, where the effect was looked for and not found.
     pub blind: Option<String>,
+    /// The command that shows the frames of what was written then.
+    pub frames: Option<String>,
+    /// What the server offers, where the target names no write.
+    pub tools: Option<Vec<ToolReport>>,
+    /// The next command to type, or the lines of a profile, where the target names no write.
+    pub next: Option<String>,
     /// What to try then.
     pub hint: Option<String>,
     /// What in the profile does not fit what the server offers.
@@ -63,12 +69,30 @@ pub struct TargetReport {
     pub name: String,
     /// The contract preset.
     pub contract: String,
+    /// Whether flags describe it and no profile.
+    #[serde(skip)]
+    pub by_flags: bool,
     /// The planted defect, where one was.
     pub defect: Option<String>,
     /// Why this target, where nobody named one.
     pub note: Option<&'static str>,
     /// What the server said of itself.
     pub server: Option<ServerSeen>,
+}
+
+/// A tool that the server offers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolReport {
+    /// Its name.
+    pub name: String,
+    /// The arguments that its `inputSchema` requires.
+    pub required: Vec<String>,
+    /// Those that it takes beside them.
+    pub optional: Vec<String>,
+    /// Whether it only reads, as far as its annotation or its name tells.
+    pub reads_only: bool,
+    /// Arguments to begin with, `{marker}` and `{operation}` where they may belong.
+    pub arguments: serde_json::Map<String, Value>,
 }
 
 /// The demonstration that the read-back counts.
@@ -103,6 +127,9 @@ pub struct CaseReport {
     pub operations: BTreeMap<String, OperationReport>,
     /// Whether it was not driven, because its control did not pass.
     pub blocked: bool,
+    /// Where the writes went, where a control saw none of them in the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// The surfaces that the target lacks, where it is unsupported.
     pub missing: Vec<&'static str>,
     /// Its record, whose lines are the frames and events that rows and checks speak of.
@@ -149,6 +176,9 @@ impl RunReport {
             did_not_start: None,
             read_effects: None,
             blind: None,
+            frames: None,
+            tools: None,
+            next: None,
             hint: None,
             warnings: Vec::new(),
             last_words: Vec::new(),
@@ -238,6 +268,7 @@ impl TargetReport {
             title,
             name: run.target.name.clone(),
             contract: run.target.contract.preset.name().to_owned(),
+            by_flags: run.target.source == TargetSource::Command,
             defect: run.defect.clone(),
             note: (run.target.source == TargetSource::BuiltIn).then_some(NOTE_BUILT_IN),
             server: run.server.clone(),

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::result::CaseReport;
 use crate::case::{Case, SendStep, Step, WriteStep};
+use crate::protocol::said_in;
+use crate::record::Verdict;
 
 /// How much of a server's text one line shows, in characters.
 const SAID_CHARS_MAX: usize = 200;
@@ -25,7 +27,7 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
         let line = match step {
             Step::Write(WriteStep { name, .. }) | Step::Send(SendStep { name, .. }) => {
                 if let Some(facts) = facts.get(name) {
-                    lines.push((name.clone(), told(facts)));
+                    lines.push((name.clone(), told(facts) + &said(facts, report.verdict.verdict)));
                     lines.extend(withheld(facts));
                 }
                 None
@@ -79,6 +81,18 @@ fn told(facts: &Value) -> String {
         }
     }
     told
+}
+
+/// What the server said, where nothing came out and that is all there is to go on.
+fn said(facts: &Value, verdict: Verdict) -> String {
+    if verdict != Verdict::Inconclusive {
+        return String::new();
+    }
+    match (facts["outcome"].as_str(), facts.get("result"), facts["said"].as_str()) {
+        (Some("result"), Some(result), _) => format!(": {}", said_in(result)),
+        (Some("unknown"), _, Some(said)) => format!("; {said}"),
+        _ => String::new(),
+    }
 }
 
 fn refused(facts: &Value) -> String {

@@ -219,6 +219,7 @@ fn in_words(body: &Body) -> (Style, String) {
             code,
             signal,
             survivors,
+            last_words: _,
         } => ended(*code, *signal, *survivors),
         Body::EffectVisible {
             effects,

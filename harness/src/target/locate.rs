@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::placeholder::literal;
 use super::resolve;
 use super::resolved::{Target, TargetSource};
 use crate::document::{self, DocumentError};
@@ -45,7 +46,7 @@ pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError>
     }
     if !words.command.is_empty() {
         let mut target = resolve::command_only(words.command.clone());
-        target.launch.cwd = Some(folder.display().to_string());
+        target.launch.cwd = Some(literal(&folder.display().to_string()));
         return Ok(target);
     }
     let usual = folder.join(PROFILE_USUAL);
@@ -61,6 +62,13 @@ pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError>
 }
 
 fn read_profile(path: &Path, folder: &Path) -> Result<Target, DocumentError> {
+    // A folder means the profile in it.
+    let in_folder = path.join(PROFILE_USUAL);
+    let path = if folder.join(path).is_dir() {
+        in_folder.as_path()
+    } else {
+        path
+    };
     let whole = folder.join(path);
     let text = document::read(&whole)?;
     let profile_folder = whole.parent().unwrap_or(folder);

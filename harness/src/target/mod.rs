@@ -4,10 +4,14 @@
 //! - [`resolved`]: the same as types that cannot be wrong; nobody after [`resolve`] reads a raw profile.
 //! - [`placeholder`]: `{data}`, `{marker}` and their kin, in strings and in JSON.
 //! - [`contract`]: what the presets promise.
+//! - [`by_flags`]: a command, described by the flags beside it.
+//! - [`flag_words`]: messages in the words of flags.
 //! - [`launcher`]: programs that start a server elsewhere, and do not own it.
 //! - [`locate`]: which target a command line means.
 
+mod by_flags;
 mod contract;
+mod flag_words;
 mod launcher;
 mod locate;
 mod placeholder;
@@ -16,10 +20,12 @@ mod resolve;
 mod resolved;
 mod written;
 
+pub use by_flags::{set_cwd, set_effects, set_kill, set_write};
 pub use contract::{Conflict, Contract, Preset};
+pub use flag_words::in_flag_words;
 pub use locate::{LocateError, TargetWords, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
-pub use resolve::{command_only, parse, set_effects, set_kill, set_write};
+pub use resolve::{command_only, parse};
 pub use resolved::{
     Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Seed, Status, Store, StoreKind, Target,
     TargetSource, Write,

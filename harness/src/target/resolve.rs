@@ -77,45 +77,7 @@ pub fn command_only(command: Vec<String>) -> Target {
     }
 }
 
-/// Gives a target that is a command alone its write and its store, as the flags say. The identity is the argument that
-/// is `{operation}`, where one is.
-pub fn set_write(
-    target: &mut Target,
-    tool: &str,
-    arguments: serde_json::Map<String, Value>,
-    store: &str,
-    seed: Option<PathBuf>,
-) -> Result<(), String> {
-    if target.source != TargetSource::Command {
-        return Err("--write and --store describe a command: name it after `--`".to_owned());
-    }
-    let is_identity = |(_, value): &(&String, &Value)| value.as_str() == Some("{operation}");
-    let identity = arguments.iter().find(is_identity);
-    target.identity = identity.map_or(Identity::None, |(name, _)| Identity::Argument(name.clone()));
-    let written = WriteWritten {
-        tool: tool.to_owned(),
-        arguments,
-        change: serde_json::Map::new(),
-        responses: serde_json::Map::new(),
-    };
-    target.write = Some(resolve_write(written, &target.identity).map_err(|message| format!("--write: {message}"))?);
-    target.store = Some(reading::store(store.to_owned(), seed));
-    Ok(())
-}
-
-/// Gives a target what counts as its effects: an SQL statement, or keys of `[read.effects]` with commas between.
-pub fn set_effects(target: &mut Target, text: &str) -> Result<(), String> {
-    target.read_effects = Some(reading::from_flag(text)?);
-    Ok(())
-}
-
-/// Gives a target the command that kills its server.
-pub fn set_kill(target: &mut Target, words: Vec<String>) -> Result<(), String> {
-    target.launch.kill = Some(require_program(words)?);
-    Ok(())
-}
-
-fn require_program(words: Vec<String>) -> Result<Vec<String>, String> {
+pub(super) fn require_program(words: Vec<String>) -> Result<Vec<String>, String> {
     if words.iter().all(String::is_empty) {
         return Err("it is empty: name the program that kills the server, or leave it out".to_owned());
     }
@@ -245,7 +207,7 @@ fn resolve_store(written: StoreWritten, folder: &Path) -> Store {
 }
 
 /// Joins a relative path to the profile's folder; a path that begins with a placeholder is left as it is.
-fn join_unless_template(folder: &Path, path: &str) -> String {
+pub(super) fn join_unless_template(folder: &Path, path: &str) -> String {
     if path.starts_with('{') || Path::new(path).is_absolute() {
         return path.to_owned();
     }
@@ -256,7 +218,7 @@ fn join_unless_template(folder: &Path, path: &str) -> String {
     PathBuf::from(escaped).join(path).display().to_string()
 }
 
-fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, String> {
+pub(super) fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, String> {
     let known = WRITE_PLACEHOLDERS
         .iter()
         .fold(Values::default(), |values, name| values.with(name, ""));
@@ -272,6 +234,11 @@ fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, St
     let carries = |name| mentions(&written.arguments, name) || mentions(&written.responses, name);
     if !carries("marker") {
         return Err("[write] carries no {marker}: put it where the written data will show it".to_owned());
+    }
+    if let Some(key) = lacks_action(&written.responses) {
+        return Err(format!(
+            "write.responses.{key} lacks `action`: every answer to a form has one (\"accept\", \"decline\" or \"cancel\")"
+        ));
     }
     match identity {
         Identity::Argument(argument) if !written.arguments.contains_key(argument) => {
@@ -306,6 +273,16 @@ fn resolve_write(written: WriteWritten, identity: &Identity) -> Result<Write, St
         change: written.change,
         responses: written.responses,
     })
+}
+
+/// An answer that has the content of a form and does not say what is done with the form. (What a model is asked to say has a
+/// role.)
+fn lacks_action(responses: &serde_json::Map<String, Value>) -> Option<&str> {
+    let lacks = |answer: &Value| {
+        answer.get("content").is_some() && answer.get("action").is_none() && answer.get("role").is_none()
+    };
+    let mut lacking = responses.iter().filter(|(_, answer)| lacks(answer));
+    lacking.next().map(|(key, _)| key.as_str())
 }
 
 fn resolve_identity(at: Option<&str>) -> Result<Identity, String> {

@@ -14,6 +14,8 @@ mod recount;
 mod search;
 mod store;
 
+mod calibrations;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -111,6 +113,7 @@ fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut
         seen: &inventory.files,
     };
     let deadline = Deadline::after(COUNT_TIME_MAX);
+    calibrations::compare(evidence, run, verified);
     verified.findings.extend(strange_cases(evidence, run));
     verified.counted_by = search::search_again(files, run, verified);
     for id in executed(run) {
@@ -137,7 +140,7 @@ fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut
         }
     }
     // A run that was cut off did not come to all that was asked of it.
-    let executed_nothing = run.did_not_start.is_some() || !verified.finished;
+    let executed_nothing = run.nothing_run.is_some() || !verified.finished;
     for id in run
         .requested
         .iter()

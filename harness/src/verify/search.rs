@@ -81,6 +81,10 @@ fn find_again(files: Files<'_>, run: &Run, verified: &mut Verified) -> Result<Se
     };
     match derive(&first.own.root, (&first.own, once), (&second.own, twice)) {
         Calibrated::Found(now) => Ok(now),
+        Calibrated::Nowhere(lost) => Err(format!(
+            "run.json: it counts what the search does not find: the marker of `{}` is nowhere",
+            lost.step
+        )),
         Calibrated::NotFound(reason) => Err(format!("run.json: it counts what the search does not find: {reason}")),
     }
 }

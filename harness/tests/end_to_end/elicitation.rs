@@ -170,7 +170,7 @@ fn inconclusive(profile: &Profile, parts: &[&str]) -> Report {
 #[test]
 fn a_question_without_an_answer_is_named_with_the_answer_that_is_missing() {
     let asks = "the server asks for `qty` inside the call (\"How many?\")";
-    let missing = "one would be responses = { ANY_NAME = { action = \"accept\", content = { qty = 1 } } }";
+    let missing = "add to responses: ANY_NAME = { action = \"accept\", content = { qty = 1 } }";
     let profile = Profile::asking().flags("--elicit qty");
     inconclusive(&profile, &[asks, "no answer in [write] responses has that", missing]);
 

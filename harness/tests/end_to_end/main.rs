@@ -20,6 +20,7 @@
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
+//! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
 //! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
 //! | `fingerprint.rs` | the fingerprint of a request, every refusal with its place, and the key nowhere |
 //! | `command_line.rs` | what the commands print, as snapshots |
@@ -49,6 +50,7 @@ mod reference;
 mod refusals;
 mod show;
 mod targets;
+mod told;
 mod unreadable;
 mod vectors;
 mod verify;

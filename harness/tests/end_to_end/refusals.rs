@@ -56,7 +56,7 @@ fn a_profile_that_is_no_toml_or_not_there_is_named() {
     );
     refused(
         Harness::new().words(&["--target", "."]),
-        &["read", "not a regular file"],
+        &["read", "target.toml", "No such file"],
     );
     refused(
         with_profile(&"#".repeat(2 << 20)),

@@ -12,7 +12,7 @@ use clap::Args;
 use reference_server::guard::fingerprint::{FingerprintKey, FingerprintRequest};
 use serde_json::{Map, Value, json};
 
-use super::{ExitStatus, Format};
+use super::{ExitStatus, Format, refuse};
 use crate::document::nearest;
 use crate::plain_file;
 use crate::report::{Printer, plain};
@@ -62,10 +62,7 @@ pub(super) struct FingerprintArguments {
 pub(super) fn fingerprint(arguments: &FingerprintArguments, printer: &mut Printer) -> ExitStatus {
     let explained = match explained(arguments) {
         Ok(explained) => explained,
-        Err(message) => {
-            printer.error(&message);
-            return ExitStatus::Usage;
-        }
+        Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
     let brief = json!({"fingerprint": explained.fingerprint});
     match (arguments.format, arguments.explain) {

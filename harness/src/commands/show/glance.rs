@@ -72,7 +72,9 @@ pub(super) fn part(reader: &Reader, run: Option<&Run>, word: &str) -> Result<Opt
 
 /// The cases that were run or begun: in the order of the run, then what lies there beside.
 fn ids(reader: &Reader, run: Option<&Run>) -> Vec<String> {
-    let mut ids: Vec<String> = run.map_or(Vec::new(), |run| run.executed.clone());
+    let searched = case::calibrations().iter().map(|case| case.id.clone());
+    let mut ids: Vec<String> = searched.filter(|id| !reader.names(id).is_empty()).collect();
+    ids.extend(run.map_or(Vec::new(), |run| run.executed.clone()));
     for name in reader.names("cases") {
         if !ids.contains(&name) {
             ids.push(name);
@@ -121,8 +123,11 @@ fn definition(reader: &Reader, id: &str) -> Option<Case> {
     case::parse("case.toml", &String::from_utf8(bytes).ok()?).ok()
 }
 
-/// The folder of a case inside the evidence.
+/// The folder of a case inside the evidence. The search for the effect lies beside the cases.
 pub(super) fn folder(id: &str) -> String {
+    if case::calibrations().iter().any(|case| case.id == id) {
+        return id.to_owned();
+    }
     format!("cases/{id}")
 }
 

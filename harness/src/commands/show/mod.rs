@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::glance::{JSON_BYTES_MAX, PROBE, SHOW_FORMAT, folder, glance, part};
-use super::{ExitStatus, Format, named_run};
+use super::{ExitStatus, Format, named_run, refuse};
 use crate::digest;
 use crate::record::{Body, Event, Line, Observation, Reader, ReaderError};
 use crate::report::{
@@ -26,7 +26,8 @@ const LOG_BYTES_MAX: u64 = 256 * 1024;
 pub(super) struct ShowArguments {
     /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
     run: PathBuf,
-    /// Id, family/id, or number of a case of the run, or `probe` for the handshake; without it, an overview
+    /// Id, family/id, or number of a case of the run, `probe` for the handshake, or
+    /// `calibration` and `calibration-two` for the search for the effect; without it, an overview
     case: Option<String>,
     /// Frames only
     #[arg(long, requires = "case")]
@@ -84,11 +85,11 @@ struct Shown<'a> {
 /// Shows one run, or one part of it.
 pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStatus {
     if arguments.stderr && arguments.format == Format::Jsonl {
-        printer
-            .error("`--stderr` has no place in `--format jsonl`, which prints events as recorded; use `--format json`");
-        return ExitStatus::Usage;
+        let message =
+            "`--stderr` has no place in `--format jsonl`, which prints events as recorded; use `--format json`";
+        return refuse(arguments.format, message, ExitStatus::Usage, printer);
     }
-    let evidence = match named_run(&arguments.run, printer) {
+    let evidence = match named_run(&arguments.run, arguments.format, printer) {
         Ok(evidence) => evidence,
         Err(status) => return status,
     };
@@ -105,10 +106,7 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
     let run = glance::run(&reader).ok();
     let case = match part(&reader, run.as_deref(), word) {
         Ok(case) => case,
-        Err(message) => {
-            printer.error(&message);
-            return ExitStatus::Usage;
-        }
+        Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
     let shown = Shown {
         arguments,
@@ -117,10 +115,9 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
         folder: case.as_ref().map_or(PROBE.to_owned(), |case| folder(&case.case)),
         case,
     };
-    shown.print(printer).unwrap_or_else(|message| {
-        printer.error(&message);
-        ExitStatus::Usage
-    })
+    shown
+        .print(printer)
+        .unwrap_or_else(|message| refuse(arguments.format, &message, ExitStatus::Usage, printer))
 }
 
 impl Shown<'_> {

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::target_arguments::split_words;
-use super::{ExitStatus, Format};
+use super::{ExitStatus, Format, refuse};
 use crate::drive::guard::Run as GuardedRun;
 use crate::report::Printer;
 use crate::vectors::{Adapter, Difference, Set, Suite, Vector, compare};
@@ -127,10 +127,7 @@ impl VectorsArguments {
 pub(super) fn vectors(arguments: &VectorsArguments, guarded: Option<&GuardedRun>, printer: &mut Printer) -> ExitStatus {
     let request = match request(arguments) {
         Ok(request) => request,
-        Err(message) => {
-            printer.error(&message);
-            return ExitStatus::Usage;
-        }
+        Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
     let mut report = VectorsReport {
         implementation: arguments.adapter.clone().unwrap_or_else(|| built_in::NAME.to_owned()),

@@ -59,7 +59,7 @@ impl Driver<'_> {
         let operation = self.run.plan.operations.values().next();
         let call = operation.and_then(|operation| operation.write.as_ref());
         let Some(call) = call else { return Ok(Ok(())) };
-        let mut answers = Answers::new(call, session.offer(), self.does_without_answers);
+        let mut answers = Answers::new(call, session.offer(), self.does_without_answers, self.run.plan.by_flags);
         let deadline = clock::Deadline::after(Duration::from_millis(bound_ms));
         loop {
             match session.listen(self.scribe, &request, bound_ms, deadline).await? {

@@ -199,8 +199,10 @@ impl Driver<'_> {
             Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
             Err(error) => return Err(error),
         };
-        let bound_ms = self.run.plan.bounds.start_ms;
+        let bounds = self.run.plan.bounds;
+        let bound_ms = bounds.start_ms;
         let answer = session.shake_hands(self.scribe, bound_ms).await?;
+        let (instead, _) = session.instead();
         self.sessions.insert(start.process.clone(), session);
         Ok(match answer {
             Answer::Reply(reply) if self.run.era == Era::Legacy && protocol::read_initialize(&reply).is_none() => {
@@ -208,9 +210,21 @@ impl Driver<'_> {
             }
             Answer::Reply(_) => Ok(()),
             Answer::TimedOut => Err(format!(
-                "did not start: no answer to the handshake within {bound_ms} ms"
+                "did not start: no answer to the handshake within {bound_ms} ms{instead}"
             )),
-            Answer::Gone => Err("did not start: it ended before it answered the handshake".to_owned()),
+            Answer::Gone => {
+                let Some(session) = self.sessions.remove(&start.process) else {
+                    return Ok(Ok(()));
+                };
+                let stopped = session.stop(self.scribe, bounds.stop_ms, bounds.quiet_ms).await?;
+                Err(format!(
+                    "did not start: {} before it answered the handshake{}",
+                    stopped.exit,
+                    stopped
+                        .last_words
+                        .map_or(String::new(), |words| format!("; its last words: {words}"))
+                ))
+            }
         })
     }
 

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::case::{Inputs, State};
+use crate::drive::missing_answer::Given;
 use crate::plan::Call;
-use crate::protocol::{self, Era, Reply, ReplyKind};
+use crate::protocol::{self, Era, Question, Reply, ReplyKind};
 
 /// The key of an answer to a question that nobody asked.
 const EXTRA_KEY: &str = "harness-extra";
@@ -45,7 +46,13 @@ fn replace_answers(responses: &mut Map<String, Value>, answers: &Map<String, Val
 }
 
 /// The next round, where the reply asks for one: every question answered from the profile.
-pub(super) fn next_round(request: &Value, reply: &Value, call: &Call, id: u64) -> Option<Result<Value, String>> {
+pub(super) fn next_round(
+    request: &Value,
+    reply: &Value,
+    call: &Call,
+    id: u64,
+    by_flags: bool,
+) -> Option<Result<Value, String>> {
     let reply = Reply::to(reply, &request["id"])?;
     let ReplyKind::InputRequired(result) = reply.kind() else {
         return None;
@@ -53,8 +60,20 @@ pub(super) fn next_round(request: &Value, reply: &Value, call: &Call, id: u64) -
     let mut responses = Map::new();
     for key in questions(result) {
         let Some(answer) = call.responses.get(key) else {
+            let given = Given {
+                responses: &call.responses,
+                by_flags,
+            };
+            // A question of this era is the same as one inside a call, with a key in the place of an id.
+            let mut asked = result["inputRequests"][key].clone();
+            if let Some(asked) = asked.as_object_mut() {
+                asked.insert("id".to_owned(), key.as_str().into());
+            }
+            let addition = Question::of(&asked).map(|question| format!("; {}", given.addition(Some(key), question)));
             return Some(Err(format!(
-                "the server asks for `{key}`, and [write] responses has no answer to it"
+                "the server asks for `{key}`, and {} has no answer to it{}",
+                given.place(),
+                addition.unwrap_or_default()
             )));
         };
         responses.insert(key.clone(), answer.clone());

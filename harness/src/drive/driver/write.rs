@@ -81,7 +81,7 @@ impl Driver<'_> {
         let mut request = first;
         let session = self.sessions.get(&write.process);
         let offer = session.map(Session::offer).unwrap_or_default();
-        let mut answers = Answers::new(call, offer, self.does_without_answers);
+        let mut answers = Answers::new(call, offer, self.does_without_answers, self.run.plan.by_flags);
         for round in 0..ROUNDS_MAX {
             self.keep(write, &request, None);
             // Without questions to expect, the first request is the last; else the one that carries the answers is.
@@ -116,7 +116,7 @@ impl Driver<'_> {
                 return Ok(Ok(()));
             }
             let id = self.scribe.new_id();
-            match requests::next_round(&request, &reply, call, id) {
+            match requests::next_round(&request, &reply, call, id, self.run.plan.by_flags) {
                 Some(Ok(next)) if write.rounds == Rounds::AllButLast => {
                     self.keep(write, &next, Some(&reply));
                     return Ok(Ok(()));

@@ -29,6 +29,16 @@ pub enum ExitWait {
     StillRunning,
 }
 
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "it exited with code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal} ended it"),
+            Self::Unobserved => f.write_str("it ended"),
+        }
+    }
+}
+
 impl Exit {
     /// The code that a shell would report: 128 + n for signal n; 1 where it was not observed.
     pub fn shell_code(self) -> u8 {

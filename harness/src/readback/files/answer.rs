@@ -81,7 +81,7 @@ impl Question<'_> {
         let Some(place) = document.pointer(pointer) else {
             return Err(ReadError::NoSuchTable {
                 store: self.store.join(name),
-                table: format!("{pointer} (a JSON pointer)"),
+                table: pointer.to_owned(),
                 sql: self.query.to_string(),
             });
         };

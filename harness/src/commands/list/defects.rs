@@ -1,0 +1,43 @@
+//! `harness list --defects`: what the built-in server can be made to get wrong.
+
+use reference_server::defect::Defect;
+use serde::Serialize;
+
+use crate::commands::{ExitStatus, Format};
+use crate::report::{Printer, Style, plain, span};
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    description: &'static str,
+    /// The checks that must notice it, each as `case:check`.
+    noticed_by: &'static [&'static str],
+}
+
+/// Prints every defect.
+pub(super) fn list(format: Format, printer: &mut Printer) -> ExitStatus {
+    let defects: Vec<Listed> = Defect::ALL.iter().map(|defect| listed(*defect)).collect();
+    match format {
+        Format::Json => printer.json(&defects),
+        Format::Jsonl => defects.iter().for_each(|defect| printer.json_line(defect)),
+        Format::Human => {
+            for defect in &defects {
+                printer.line(&[span(Style::Bold, defect.name)]);
+                printer.prose("    ", defect.description);
+                printer.line(&[span(Style::Dim, "    noticed by "), plain(defect.noticed_by.join(", "))]);
+            }
+            printer.blank();
+            let text = "harness run --defect NAME plants one in the built-in server";
+            printer.line(&[span(Style::Dim, text)]);
+        }
+    }
+    ExitStatus::Success
+}
+
+fn listed(defect: Defect) -> Listed {
+    Listed {
+        name: defect.name(),
+        description: defect.description(),
+        noticed_by: defect.killed_by(),
+    }
+}

@@ -1,0 +1,66 @@
+//! Which frames can have made which row, and which rows are there no more.
+
+use serde_json::json;
+
+use super::{Story, case, judge};
+use crate::readback::Rows;
+use crate::record::{ReadingOutcome, Record, RowOrigin};
+
+/// The record of a story in which an observation saw these rows.
+fn seen_otherwise(story: &Story, label: &str, rows: &[(i64, &str)]) -> Record {
+    let mut record = story.record();
+    let observation = record.observations.get_mut(label).expect("an observation");
+    let seen = observation.operations.get_mut("A").expect("an operation");
+    seen.effects.outcome = ReadingOutcome::Rows(Rows {
+        columns: vec!["issue_id".to_owned(), "body".to_owned()],
+        rows: rows.iter().map(|(id, body)| vec![json!(id), json!(body)]).collect(),
+    });
+    record
+}
+
+fn steps(row: &RowOrigin) -> Vec<&str> {
+    row.made_by.iter().map(|frame| frame.step.as_str()).collect()
+}
+
+/// A look that sees nothing acquits nobody: the server may write late.
+#[test]
+fn a_request_is_suspected_until_a_row_appears_after_it() {
+    let story = Story {
+        rows_at_end: vec!["alpha", "alpha"],
+        ..Story::guarded()
+    };
+    let verdict = judge(case(), &seen_otherwise(&story, "after-kill", &[]));
+    assert_eq!(verdict.rows.len(), 2);
+    for row in &verdict.rows {
+        assert_eq!(row.first_seen, "end");
+        assert_eq!(steps(row), ["attempt", "retry"]);
+    }
+    // One that made its row is suspected no longer.
+    let verdict = judge(case(), &story.record());
+    assert_eq!(steps(&verdict.rows[1]), ["retry"]);
+}
+
+#[test]
+fn a_row_that_was_replaced_is_marked_as_gone() {
+    let story = Story::guarded();
+    let verdict = judge(case(), &seen_otherwise(&story, "end", &[(2, "alpha")]));
+    let gone: Vec<Option<&str>> = verdict.rows.iter().map(|row| row.gone_at.as_deref()).collect();
+    assert_eq!(gone, [Some("end"), None]);
+    assert_eq!(steps(&verdict.rows[1]), ["retry"]);
+    let all = judge(case(), &story.record()).rows;
+    assert!(all.iter().all(|row| row.gone_at.is_none()), "{all:?}");
+}
+
+/// Not observed is not gone.
+#[test]
+fn a_look_that_could_not_be_made_says_nothing_of_rows() {
+    let story = Story {
+        unreadable_end: true,
+        ..Story::guarded()
+    };
+    let rows = judge(case(), &story.record()).rows;
+    assert!(
+        !rows.is_empty() && rows.iter().all(|row| row.gone_at.is_none()),
+        "{rows:?}"
+    );
+}
