@@ -83,6 +83,9 @@ impl Files<'_> {
         }
         for database in &tree.databases {
             let usual = format!("{}.read.sqlite3", database.name);
+            if database.problem.is_some() == database.read_copy.is_some() {
+                return Err(format!("{:?} has a read copy and a problem, or neither", database.name));
+            }
             if let Some(copy) = &database.read_copy
                 && (*copy != usual || !named.insert(copy.as_str()))
             {
