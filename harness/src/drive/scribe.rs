@@ -15,7 +15,7 @@ const FRAME_COST_BYTES: u64 = 256;
 
 /// What the record needs in memory for a value of a frame beside its bytes. So a record has at most half of the values that
 /// its readers allow.
-const VALUE_COST_BYTES: u64 = 32;
+const VALUE_COST_BYTES: u64 = 64;
 
 /// See the module's documentation.
 #[derive(Debug)]

@@ -58,6 +58,9 @@ impl Files<'_> {
                     if then.is_none_or(|then| then.sha256 != now) {
                         other_copies.push(stored.clone());
                     }
+                    if readback::table_counts(&copy) != database.tables {
+                        return Err(format!("the tables of {} have other numbers of rows", database.name));
+                    }
                     // An absolute path, so that it does not lead into the evidence.
                     database.read_copy = Some(copy.display().to_string());
                 }
@@ -83,6 +86,9 @@ impl Files<'_> {
         }
         for database in &tree.databases {
             let usual = format!("{}.read.sqlite3", database.name);
+            if database.problem.is_some() == database.read_copy.is_some() {
+                return Err(format!("{:?} has a read copy and a problem, or neither", database.name));
+            }
             if let Some(copy) = &database.read_copy
                 && (*copy != usual || !named.insert(copy.as_str()))
             {

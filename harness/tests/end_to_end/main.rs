@@ -18,6 +18,7 @@
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
+//! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
 //! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
@@ -44,6 +45,7 @@ mod forged;
 mod hostile;
 mod kills;
 mod misled;
+mod mutated;
 mod no_file;
 mod outside;
 mod reference;

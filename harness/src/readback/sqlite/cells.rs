@@ -61,7 +61,7 @@ pub(in crate::readback) fn each_cell(
 }
 
 /// How many rows each table of a read copy has. What cannot be counted is left out.
-pub(in crate::readback) fn table_counts(read_copy: &Path) -> BTreeMap<String, u64> {
+pub fn table_counts(read_copy: &Path) -> BTreeMap<String, u64> {
     let Ok(mut connection) = open_read_copy(read_copy) else {
         return BTreeMap::new();
     };
