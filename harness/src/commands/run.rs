@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format, next_command, refuse};
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, DryRun, Progress, Request, conduct, dry_run};
+use crate::conduct::{ConductError, DryRun, Progress, Request, Running, conduct, dry_run, jobs};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
@@ -45,6 +45,10 @@ pub(super) struct RunArguments {
     /// No wait of a case is longer than this many seconds; the cases name bounds of their own
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: Option<u64>,
+    /// How many cases to run side by side: as many as there are cores when absent, and 1 where the cases of a target would
+    /// share a folder
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
     /// Folder for the evidence; must not exist. A new one under evidence/runs/ when absent
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
@@ -187,6 +191,10 @@ fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>)
         (Format::Jsonl, Progress::EffectFound(selector)) => {
             printer.json_line(&json!({"event": "effect-found", "read_effects": selector}));
         }
+        (Format::Human, Progress::Warning(text)) => {
+            printer.line(&[span(Style::Odd, "warning   "), plain(*text)]);
+        }
+        (Format::Jsonl, Progress::Warning(text)) => printer.json_line(&json!({"event": "warning", "text": text})),
         (Format::Human, Progress::CaseJudged(case, report, control)) => show_case(printer, case, report, *control),
         (Format::Jsonl, Progress::Probed(report)) => {
             let target = &report.target;
@@ -195,9 +203,20 @@ fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>)
         (Format::Jsonl, Progress::CaseJudged(_, report, _)) => {
             printer.json_line(&json!({"event": "case", "case": report}));
         }
-        (_, Progress::CaseBegins(case)) => printer.progress(&format!("running {}", case.id)),
-        (Format::Json, Progress::Probed(_) | Progress::EffectFound(..) | Progress::CaseJudged(..))
+        (_, Progress::Running(running)) => show_running(printer, *running),
+        (
+            Format::Json,
+            Progress::Probed(_) | Progress::EffectFound(..) | Progress::Warning(_) | Progress::CaseJudged(..),
+        )
         | (_, Progress::Begins(_)) => {}
+    }
+}
+
+fn show_running(printer: &mut Printer, running: Running<'_>) {
+    let names: Vec<&str> = running.cases.iter().map(|case| case.id.as_str()).collect();
+    if !names.is_empty() {
+        let (done, all) = (running.done, running.all);
+        printer.progress(&format!("{done} of {all} done, running {}", names.join(", ")));
     }
 }
 
@@ -305,6 +324,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
     });
     Ok(Request {
         repeat: repeat_words(arguments, Some(seed)),
+        jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         selection,
         naming: Naming { seed, nonce },

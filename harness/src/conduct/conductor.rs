@@ -2,40 +2,62 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use tokio::sync::watch;
+
+use super::crew::{self, Crew, Judged, News, Work};
 use super::describe::describe;
 use super::lost_writes;
 use super::offered;
-use super::request::{ConductError, Progress, Request};
+use super::request::{ConductError, Progress, Request, Running};
 
 use crate::case::{Bounds, Case, Catalogue, calibrations};
 use crate::digest;
-use crate::drive::clock::{self, Clock};
+use crate::drive::clock;
 use crate::drive::guard::Interrupts;
-use crate::drive::{
-    Calibrated, CaseRun, DriveError, Found, RunSetting, Scribe, StageError, Written, calibrate, probe, run_case,
-};
-use crate::judge::{gate_by_controls, judge};
+use crate::drive::process;
+use crate::drive::{Calibrated, DriveError, Found, RunSetting, Scribe, StageError, Written, calibrate, probe};
+use crate::judge::judge;
 use crate::plan::{Plan, plan};
 use crate::protocol::Era;
 use crate::record::{
-    ArtifactDigest, Body, CaseFolder, CaseSummary, CaseVerdict, Evidence, NothingRun, NothingRunKind, Outcome, Record,
-    Run, RunState, Verdict,
+    ArtifactDigest, CaseSummary, CaseVerdict, Evidence, NothingRun, NothingRunKind, Record, Run, RunState, Verdict,
 };
 use crate::report::{CaseReport, ControlReport, OperationReport, RunReport};
 use crate::target::{Target, TargetSource, in_flag_words};
 
-/// Conducts a whole run. The report's exit code is for the caller to fill in.
+/// Conducts a whole run; signals interrupt it. The report's exit code is for the caller to fill in.
 pub async fn conduct(
     request: Request,
     interrupts: &mut Interrupts,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(RunReport, RunState), ConductError> {
+    let (stop, stopped) = watch::channel(false);
+    let mut conducted = Box::pin(conduct_until(request, stopped, tell));
+    loop {
+        tokio::select! {
+            biased;
+            conducted = &mut conducted => return conducted,
+            _ = interrupts.interrupted() => {
+                stop.send_replace(true);
+            }
+        }
+    }
+}
+
+/// The same, interrupted as soon as `stopped` becomes true.
+pub async fn conduct_until(
+    request: Request,
+    mut stopped: watch::Receiver<bool>,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<(RunReport, RunState), ConductError> {
+    let stopped = &mut stopped;
     let title = request.target.title();
     let mut conductor = Conductor::begin(request)?;
     let mut report = RunReport::empty(&conductor.run, title, conductor.shown(conductor.evidence.root()));
     tell(Progress::Begins(&report.target));
-    let state = match conductor.probe(interrupts).await? {
+    let state = match conductor.probe(stopped).await? {
         None => RunState::Interrupted,
         Some(Found::DidNotStart {
             reason,
@@ -61,8 +83,8 @@ pub async fn conduct(
             report.tools = tools.filter(|_| !has_write).map(|tools| offered::listed(&tools));
             conductor.speak(era)?;
             tell(Progress::Probed(&report));
-            match conductor.look_for_effect(era, interrupts, &mut report, tell).await? {
-                Looked::CanCount => conductor.cases(era, interrupts, &mut report, tell).await?,
+            match conductor.look_for_effect(era, stopped, &mut report, tell).await? {
+                Looked::CanCount => conductor.cases(era, stopped, &mut report, tell).await?,
                 Looked::Interrupted => {
                     conductor.run.executed.clear();
                     RunState::Interrupted
@@ -77,7 +99,7 @@ pub async fn conduct(
             }
         }
     };
-    conductor.halt_if_orphaned().await;
+    crew::halt_if_orphaned(&conductor.request.orphaned).await;
     conductor.end(state)?;
     Ok((report, state))
 }
@@ -99,7 +121,7 @@ enum Looked {
 
 struct Conductor {
     request: Request,
-    setting: RunSetting,
+    setting: Arc<RunSetting>,
     plans: BTreeMap<String, Plan>,
     evidence: Evidence,
     run: Run,
@@ -109,7 +131,7 @@ struct Conductor {
 impl Conductor {
     /// Everything that can be wrong without a server is found here, before a folder is made.
     fn begin(request: Request) -> Result<Self, ConductError> {
-        let setting = setting_of(&request)?;
+        let setting = Arc::new(setting_of(&request)?);
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
             let planned = plan_case(&setting.target, case_named(id), &request)?;
@@ -149,24 +171,8 @@ impl Conductor {
         Ok(())
     }
 
-    /// Comes once nobody watches over the run any more. Its servers are killed then, and it goes no further: that must not
-    /// be judged, and what was cut off must not be sealed.
-    async fn orphaned(&self) {
-        let mut orphaned = self.request.orphaned.clone();
-        if orphaned.wait_for(|is| *is).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Waits for the end that comes from outside, if the run was orphaned.
-    async fn halt_if_orphaned(&self) {
-        if *self.request.orphaned.borrow() {
-            std::future::pending::<()>().await;
-        }
-    }
-
     /// Probes the target; nothing when the user interrupted it.
-    async fn probe(&mut self, interrupts: &mut Interrupts) -> Result<Option<Found>, ConductError> {
+    async fn probe(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<Option<Found>, ConductError> {
         let folder = self.evidence.probe();
         folder.create()?;
         let mut scribe = Scribe::begin(&folder)?;
@@ -174,12 +180,12 @@ impl Conductor {
         let start_ms = self.request.timeout_ms.map_or(start_ms, |ms| ms.min(start_ms));
         tokio::select! {
             biased;
-            () = self.orphaned() => std::future::pending().await,
+            () = crew::orphaned(&self.request.orphaned) => std::future::pending().await,
             found = probe(&self.setting, &folder, &mut scribe, start_ms) => match found {
                 Ok(found) => Ok(Some(found)),
                 Err(error) => Err(ConductError::Machine(error)),
             },
-            _ = interrupts.interrupted() => Ok(None),
+            () = until(stopped) => Ok(None),
         }
     }
 
@@ -212,7 +218,7 @@ impl Conductor {
     async fn look_for_effect(
         &mut self,
         era: Era,
-        interrupts: &mut Interrupts,
+        stopped: &mut watch::Receiver<bool>,
         report: &mut RunReport,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Looked, ConductError> {
@@ -226,8 +232,8 @@ impl Conductor {
             let plan = self.plan(case)?;
             self.plans.insert(case.id.clone(), plan.clone());
             let folder = self.evidence.calibration(&case.id);
-            let interrupted = self.drive(case, era, &folder, None, interrupts).await?;
-            self.halt_if_orphaned().await;
+            let work = self.work(era, Vec::new());
+            let interrupted = Box::pin(work.drive(case, &folder, None, stopped)).await?;
             let verdict = judge(case, &Record::read(&folder)?);
             Evidence::write_json(&folder.verdict_file(), &verdict)?;
             if interrupted {
@@ -269,7 +275,7 @@ impl Conductor {
                 tell(Progress::EffectFound(&selector));
                 report.read_effects = Some(selector.to_string());
                 self.run.target.read_effects = Some(selector.clone());
-                self.setting.target.read_effects = Some(selector);
+                self.target().read_effects = Some(selector);
                 self.plan_again()?;
                 self.save()?;
                 Ok(Looked::CanCount)
@@ -277,10 +283,16 @@ impl Conductor {
         }
     }
 
+    /// The target, to be told what was found out about it.
+    fn target(&mut self) -> &mut Target {
+        let setting = Arc::get_mut(&mut self.setting);
+        &mut setting.expect("nothing is driven at the moment").target
+    }
+
     /// In the legacy era a request has no second round, which plans have to know.
     fn speak(&mut self, era: Era) -> Result<(), ConductError> {
         if era == Era::Legacy {
-            self.setting.target.is_legacy = true;
+            self.target().is_legacy = true;
             self.plan_again()?;
         }
         Ok(())
@@ -298,97 +310,140 @@ impl Conductor {
         plan_case(&self.setting.target, case, &self.request)
     }
 
+    /// What every case is driven with.
+    fn work(&self, era: Era, controls: Vec<CaseVerdict>) -> Work {
+        Work {
+            setting: Arc::clone(&self.setting),
+            plans: self.plans.clone(),
+            evidence: self.evidence.clone(),
+            era,
+            controls,
+            orphaned: self.request.orphaned.clone(),
+        }
+    }
+
+    /// Runs the controls first, because nothing else is driven where they have not passed; then everything else.
     async fn cases(
         &mut self,
         era: Era,
-        interrupts: &mut Interrupts,
+        stopped: &mut watch::Receiver<bool>,
         report: &mut RunReport,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<RunState, ConductError> {
-        let mut done: Vec<CaseVerdict> = Vec::new();
-        for id in self.request.selection.execute.clone() {
-            let case = case_named(&id);
-            tell(Progress::CaseBegins(case));
-            let since = Clock::start();
-            let folder = self.evidence.case(&id);
-            let blocked = failed_control(case, &done);
-            let interrupted = self.drive(case, era, &folder, blocked, interrupts).await?;
-            self.halt_if_orphaned().await;
-            let verdict = gate_by_controls(judge(case, &Record::read(&folder)?), case, &done);
-            Evidence::write_json(&folder.verdict_file(), &verdict)?;
-            let summary = CaseSummary {
-                verdict: verdict.verdict,
-                reason: verdict.reason.clone(),
-                micros: since.stamp().micros,
-            };
-            let control = is_control(case).then(|| ControlReport::of(case, &verdict));
-            let mut case_report = self.report_case(case, verdict.clone(), &summary, blocked.is_some());
-            if control.is_some() {
-                case_report.elsewhere = lost_writes::of_control(&self.setting, &self.plans[&id], &verdict);
-            }
-            self.run.verdicts.insert(id.clone(), summary);
-            self.save()?;
-            tell(Progress::CaseJudged(case, &case_report, control.as_ref()));
-            report.add(case_report, control);
-            done.push(verdict);
-            if interrupted {
+        let all = self.request.selection.execute.iter().map(|id| case_named(id));
+        let (controls, others): (Vec<_>, Vec<_>) = all.partition(|case| is_control(case));
+        let mut done = Vec::new();
+        for cases in [controls, others] {
+            let work = self.work(era, done.clone());
+            let state = self.side_by_side(work, cases, stopped, &mut done, report, tell).await?;
+            if state == RunState::Interrupted {
                 self.run.executed = done.iter().map(|verdict| verdict.case.clone()).collect();
-                return Ok(RunState::Interrupted);
+                return Ok(state);
             }
+        }
+        let left = process::unclaimed();
+        if left > 0 {
+            let warning = format!(
+                "{left} processes were left of which nobody could tell whose server had started them, because several ran side by \
+                 side; a verdict may have missed that they were there, so run it again with --jobs 1"
+            );
+            tell(Progress::Warning(&warning));
+            report.warnings.push(warning);
         }
         Ok(RunState::Finished)
     }
 
-    /// Drives one case into its record. What goes wrong on our side is written there too, so that judging it again
-    /// comes to the same verdict.
-    async fn drive(
-        &self,
-        case: &Case,
-        era: Era,
-        folder: &CaseFolder,
-        blocked: Option<&str>,
-        interrupts: &mut Interrupts,
-    ) -> Result<bool, ConductError> {
-        folder.create()?;
-        Evidence::write_text(&folder.case_file(), &case.text)?;
-        let mut scribe = Scribe::begin(folder)?;
-        let run = CaseRun {
-            setting: &self.setting,
-            case,
-            plan: &self.plans[&case.id],
-            era,
-            folder,
-            failed_control: blocked,
-        };
-        let driven = tokio::select! {
-            biased;
-            () = self.orphaned() => std::future::pending().await,
-            driven = run_case(run, &mut scribe) => Some(driven),
-            _ = interrupts.interrupted() => None,
-        };
-        let outcome = match driven {
-            Some(Ok(())) => return Ok(false),
-            Some(Err(DriveError::Record(error))) => return Err(error.into()),
-            Some(Err(error)) => Outcome::Stopped {
-                reason: error.to_string(),
-            },
-            None => Outcome::Interrupted,
-        };
-        let interrupted = outcome == Outcome::Interrupted;
-        scribe.write(None, Body::CaseEnded { outcome })?;
-        Ok(interrupted)
+    /// Runs cases that do not wait for each other. Whatever the order in which they end, they are told in the order of the
+    /// list.
+    async fn side_by_side(
+        &mut self,
+        work: Work,
+        cases: Vec<&'static Case>,
+        stopped: &mut watch::Receiver<bool>,
+        done: &mut Vec<CaseVerdict>,
+        report: &mut RunReport,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<RunState, ConductError> {
+        let all = self.request.selection.execute.len();
+        let before = done.len();
+        let mut crew = Crew::start(work, cases.clone(), self.request.jobs)?;
+        let mut running = Vec::new();
+        let mut waiting: BTreeMap<usize, Judged> = BTreeMap::new();
+        let (mut ended, mut told) = (0, 0);
+        let (mut state, mut trouble) = (RunState::Finished, None);
+        loop {
+            let news = tokio::select! {
+                biased;
+                news = crew.news() => news,
+                () = until(stopped), if state == RunState::Finished => {
+                    state = RunState::Interrupted;
+                    crew.stop();
+                    continue;
+                }
+            };
+            crew::halt_if_orphaned(&self.request.orphaned).await;
+            match news {
+                None => break,
+                Some(News::Begins(at)) => running.push(cases[at]),
+                Some(News::Ended(at, result)) => {
+                    running.retain(|case| case.id != cases[at].id);
+                    ended += 1;
+                    match *result {
+                        Ok(judged) => {
+                            self.run.verdicts.insert(cases[at].id.clone(), summary(&judged));
+                            trouble = trouble.or(self.save().err());
+                            waiting.insert(at, judged);
+                        }
+                        Err(error) => trouble = trouble.or(Some(error)),
+                    }
+                }
+            }
+            if trouble.is_some() {
+                crew.stop();
+            }
+            while let Some(judged) = waiting.remove(&told) {
+                self.tell_case(cases[told], judged, done, report, tell);
+                told += 1;
+            }
+            let done = before + ended;
+            let cases = &running;
+            tell(Progress::Running(Running { cases, done, all }));
+        }
+        // Where it was interrupted, a case that was judged may stand behind one that was not begun.
+        for (at, judged) in waiting {
+            self.tell_case(cases[at], judged, done, report, tell);
+        }
+        trouble.map_or(Ok(state), Err)
     }
 
-    fn report_case(&self, case: &Case, verdict: CaseVerdict, summary: &CaseSummary, blocked: bool) -> CaseReport {
+    fn tell_case(
+        &self,
+        case: &'static Case,
+        judged: Judged,
+        done: &mut Vec<CaseVerdict>,
+        report: &mut RunReport,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) {
+        let mut case_report = self.report_case(case, &judged);
+        let control = is_control(case).then(|| ControlReport::of(case, &judged.verdict));
+        if control.is_some() {
+            case_report.elsewhere = lost_writes::of_control(&self.setting, &self.plans[&case.id], &judged.verdict);
+        }
+        tell(Progress::CaseJudged(case, &case_report, control.as_ref()));
+        report.add(case_report, control);
+        done.push(judged.verdict);
+    }
+
+    fn report_case(&self, case: &Case, judged: &Judged) -> CaseReport {
         CaseReport {
             family: case.family.clone(),
             number: case.number,
             title: case.title.clone(),
             named: self.request.selection.named.contains(&case.id),
             requested: self.request.selection.requested.contains(&case.id),
-            micros: summary.micros,
+            micros: judged.micros,
             operations: OperationReport::all(&self.plans[&case.id]),
-            blocked,
+            blocked: judged.blocked,
             elsewhere: None,
             missing: self.plans[&case.id]
                 .missing(case)
@@ -397,7 +452,7 @@ impl Conductor {
                 .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
             repeat: format!("harness run --case {} {}", case.id, self.request.repeat),
-            verdict,
+            verdict: judged.verdict.clone(),
         }
     }
 
@@ -457,11 +512,19 @@ pub(super) fn case_named(id: &str) -> &'static Case {
         .expect("a selection names cases of the catalogue only")
 }
 
-/// The control that keeps a case from being believed, where one has not passed.
-fn failed_control<'a>(case: &Case, done: &'a [CaseVerdict]) -> Option<&'a str> {
-    let asked = done.iter().filter(|verdict| case.controls.contains(&verdict.case));
-    let mut failed = asked.filter(|verdict| verdict.verdict != Verdict::Pass);
-    failed.next().map(|verdict| verdict.case.as_str())
+/// Comes when the run is to stop.
+async fn until(stopped: &mut watch::Receiver<bool>) {
+    if stopped.wait_for(|is| *is).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn summary(judged: &Judged) -> CaseSummary {
+    CaseSummary {
+        verdict: judged.verdict.verdict,
+        reason: judged.verdict.reason.clone(),
+        micros: judged.micros,
+    }
 }
 
 fn is_control(case: &Case) -> bool {

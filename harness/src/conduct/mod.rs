@@ -2,17 +2,22 @@
 //!
 //! - [`request`]: what to run, what can be told of it, and why it cannot be run.
 //! - [`conductor`]: the run itself.
+//! - [`crew`]: the cases, side by side.
+//! - [`jobs`]: how many of them.
 //! - [`offered`]: whether the server offers what the profile names.
 //! - [`describe`]: `run.json` as it is before anything was run.
 //! - [`dry`]: what would be done.
 
 mod conductor;
+mod crew;
 mod describe;
 mod dry;
+mod jobs;
 mod lost_writes;
 mod offered;
 mod request;
 
-pub use conductor::conduct;
+pub use conductor::{conduct, conduct_until};
 pub use dry::{DryRun, dry_run};
-pub use request::{ConductError, Progress, Request};
+pub use jobs::jobs;
+pub use request::{ConductError, Progress, Request, Running};

@@ -23,6 +23,8 @@ pub struct Request {
     pub naming: Naming,
     /// No wait of a case is longer than this (milliseconds), where it is set.
     pub timeout_ms: Option<u64>,
+    /// How many cases are run side by side, at most.
+    pub jobs: usize,
     /// The defect to plant.
     pub defect: Option<String>,
     /// The evidence folder that the user named.
@@ -48,10 +50,23 @@ pub enum Progress<'a> {
     Probed(&'a RunReport),
     /// The effect was found where the marker turned up.
     EffectFound(&'a Selector),
-    /// A case begins.
-    CaseBegins(&'a Case),
+    /// Something that whoever reads the verdicts should know.
+    Warning(&'a str),
+    /// Cases begin or end.
+    Running(Running<'a>),
     /// A case was judged; with what its control showed, if it is one.
     CaseJudged(&'a Case, &'a CaseReport, Option<&'a ControlReport>),
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'a> {
+    /// The cases that are being run.
+    pub cases: &'a [&'static Case],
+    /// How many have ended.
+    pub done: usize,
+    /// How many there are.
+    pub all: usize,
 }
 
 /// Why a run could not be conducted.
@@ -90,6 +105,9 @@ pub enum ConductError {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// No thread could be had.
+    #[error("start a thread for the cases: {0}")]
+    Thread(std::io::Error),
     /// The machine did not let us.
     #[error("run the cases: {0}")]
     Machine(DriveError),
@@ -108,7 +126,7 @@ impl ConductError {
         match self {
             Self::Plan { .. } | Self::Stage { .. } | Self::NotOffered { .. } => true,
             Self::Folder(_) => true,
-            Self::Evidence(_) | Self::Record(_) | Self::Machine(_) => false,
+            Self::Evidence(_) | Self::Record(_) | Self::Thread(_) | Self::Machine(_) => false,
         }
     }
 }

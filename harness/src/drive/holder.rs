@@ -3,10 +3,15 @@
 //! Killing what was launched does not crash such a holder, so a pass would say nothing. Looks at what `/proc` shows to this
 //! user, which is not everything: a holder of another user goes unseen, and so does one that opens the store for each
 //! write.
+//!
+//! A child that another thread is just starting has, until it executes its program, a copy of every descriptor of this
+//! process: it is no holder.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use super::process::registry;
 
 /// A process that has a file open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,12 +30,18 @@ pub(super) fn holder_of(path: &Path, except: &[i32]) -> Option<Holder> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let mut others = pids.filter(|pid| *pid != own && !except.contains(pid));
-    let pid = others.find(|pid| store.is_open_in(*pid))?;
+    let pid = others.find(|pid| store.is_open_in(*pid) && is_still_open_in(*pid, &store))?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     Some(Holder {
         pid,
         name: name.trim().to_owned(),
     })
+}
+
+/// Whether a process has the store open at a moment in which no thread of this process is starting a child.
+fn is_still_open_in(pid: i32, store: &Place) -> bool {
+    let _nobody_is_starting = registry::lock();
+    store.is_open_in(pid)
 }
 
 /// Whether one of these processes has the file at `path`, or a file in the folder there, open.

@@ -24,7 +24,8 @@ pub(super) fn hanging() -> Running {
     let harness = Harness::new()
         .target(&profile)
         .case("identical-retry")
-        .case("lost-reply");
+        .case("lost-reply")
+        .words(&["--jobs", "1"]);
     let running = Running::start(harness, &mark);
     running.await_event("cases/identical-retry", is_write);
     await_marked(&mark, PROCESSES);

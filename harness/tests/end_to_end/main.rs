@@ -14,6 +14,7 @@
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
 //! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
+//! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
@@ -43,6 +44,7 @@ mod files;
 mod fingerprint;
 mod forged;
 mod hostile;
+mod jobs;
 mod kills;
 mod misled;
 mod mutated;

@@ -20,6 +20,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             "a_kill_spares_the_tree_of_another_server",
             a_kill_spares_the_tree_of_another_server,
         ),
+        trial(
+            "an_orphan_without_a_marker_is_found_by_its_folder",
+            an_orphan_without_a_marker_is_found_by_its_folder,
+        ),
         trial("a_comet_of_forks_is_caught", a_comet_of_forks_is_caught),
         trial("a_comet_of_a_shell_is_caught", a_comet_of_a_shell_is_caught),
         trial(
@@ -74,6 +78,24 @@ async fn a_kill_spares_the_tree_of_another_server() {
     await_marked(&other.mark, roles::TREE_PROCESSES);
     assert_eq!(other.launched.process.kill_tree().await.survivors, 0);
     assert_eq!(marked(&other.mark), [0; 0]);
+}
+
+/// Nothing is left of it but the folder that it works in, and each server was started in a folder of its own.
+async fn an_orphan_without_a_marker_is_found_by_its_folder() {
+    let script = r#"env -i "HARNESS_TEST_MARK=$HARNESS_TEST_MARK" setsid -f sleep 60; echo ready; read end"#;
+    let start = || launch("sh", &["-c", script], harness::drive::transport::StdioLimits::default());
+    let (mut left, mut right) = (start(), start());
+    for server in [&mut left, &mut right] {
+        server.expect_line("ready").await;
+        // The shell, and what it left.
+        await_marked(&server.mark, 2);
+    }
+    assert_eq!(left.launched.process.survivors(), 2);
+    assert_eq!(left.launched.process.kill_tree().await.survivors, 0);
+    assert_eq!(marked(&left.mark), [0; 0]);
+    assert_eq!(marked(&right.mark).len(), 2);
+    assert_eq!(right.launched.process.kill_tree().await.survivors, 0);
+    assert_eq!(marked(&right.mark), [0; 0]);
 }
 
 async fn a_comet_of_forks_is_caught() {

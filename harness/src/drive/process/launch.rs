@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,6 +16,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::exit::ExitWait;
+use super::registry::Traces;
 use super::server::ServerProcess;
 use super::stderr::StderrDrain;
 use super::{MARKER_VARIABLE, registry, tree};
@@ -185,6 +187,21 @@ fn spawn_registered(spec: &LaunchSpec, token: &str, program: &str) -> Result<Chi
             LaunchError::Spawn { program, source }
         }
     })?;
-    registry.add_server(child.id().cast_signed(), token);
+    registry.add_server(child.id().cast_signed(), token, traces(&child, spec));
     Ok(child)
+}
+
+/// By what the processes of a server are known, should they lose the marker.
+fn traces(child: &Child, spec: &LaunchSpec) -> Traces {
+    let inode = |pipe: Option<BorrowedFd<'_>>| Some(rustix::fs::fstat(pipe?).ok()?.st_ino);
+    let pipes = [
+        inode(child.stdin.as_ref().map(AsFd::as_fd)),
+        inode(child.stdout.as_ref().map(AsFd::as_fd)),
+        inode(child.stderr.as_ref().map(AsFd::as_fd)),
+    ];
+    Traces {
+        pipes: pipes.into_iter().flatten().collect(),
+        // As the system names it.
+        cwd: spec.cwd.canonicalize().ok(),
+    }
 }

@@ -35,6 +35,7 @@ pub use launch::{Launch, LaunchError, LaunchSpec, Launched};
 pub use rustix::process::Signal;
 pub use server::{Killed, PAUSE_TIME_MAX, Paused, ServerProcess};
 pub use stderr::StderrSummary;
+pub(crate) use tree::unclaimed;
 
 /// A process id, as the system numbers it.
 pub type Pid = i32;

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::Pid;
+use super::registry::Traces;
 
 /// Longest environment that is searched for a variable, in bytes.
 const ENVIRONMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -93,6 +95,22 @@ fn kernel_lists_children() -> bool {
 pub(crate) fn every_process() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse::<Pid>().ok())
+}
+
+/// The pipes that a process has open, and the folder that it works in; what is not shown, as of a zombie, is left out.
+pub(crate) fn traces(pid: Pid) -> Traces {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let pipe = |link: PathBuf| {
+        let name = link.to_str()?.strip_prefix("pipe:[")?.strip_suffix(']')?;
+        name.parse::<u64>().ok()
+    };
+    Traces {
+        pipes: descriptors
+            .filter_map(|entry| fs::read_link(entry.path()).ok())
+            .filter_map(pipe)
+            .collect(),
+        cwd: fs::read_link(format!("/proc/{pid}/cwd")).ok(),
+    }
 }
 
 /// A process whose environment cannot be read: of another user, without any, or just then executing a program.

@@ -5,6 +5,7 @@
 //! starts and kills nothing.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Pid;
@@ -27,6 +28,16 @@ pub(crate) struct Registry {
 struct Server {
     root: Pid,
     token: String,
+    traces: Traces,
+}
+
+/// What a process keeps of the server that it comes from, also without its marker.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Traces {
+    /// The pipes that it has open, by inode; of a server its standard streams.
+    pub(crate) pipes: BTreeSet<u64>,
+    /// The folder that it works in; of a server the one that it was started in.
+    pub(crate) cwd: Option<PathBuf>,
 }
 
 /// What is known of a direct child that nobody registered: an orphan that came to us, or a helper started elsewhere.
@@ -36,6 +47,7 @@ pub(crate) struct Orphan {
     pub(crate) session: Pid,
     /// Value of the marker variable in its environment.
     pub(crate) marker: Option<String>,
+    pub(crate) traces: Traces,
 }
 
 /// The server that claims orphans.
@@ -54,10 +66,11 @@ pub(crate) fn lock() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    pub(crate) fn add_server(&mut self, root: Pid, token: &str) {
+    pub(crate) fn add_server(&mut self, root: Pid, token: &str, traces: Traces) {
         self.servers.push(Server {
             root,
             token: token.to_owned(),
+            traces,
         });
     }
 
@@ -82,6 +95,11 @@ impl Registry {
         self.closed
     }
 
+    /// Whether no server is live.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.servers.is_empty()
+    }
+
     /// Whether this child was started on purpose, and so is no orphan.
     pub(crate) fn is_registered(&self, pid: Pid) -> bool {
         self.helpers.contains(&pid) || self.servers.iter().any(|server| server.root == pid)
@@ -90,8 +108,9 @@ impl Registry {
     /// Whether an orphan belongs to the claimant.
     ///
     /// The marker decides where it names a live server. Without one: a child in our own process group is a helper
-    /// (servers get a group of their own), then the groups seen decide, and what nobody can claim falls to the
-    /// claimant if no other server is live.
+    /// (servers get a group of their own), then the groups seen decide, then a pipe of a live server, then the folder that
+    /// it works in, where the claimant is the only live server that was started there or above. What nobody can claim
+    /// falls to the claimant if no other server is live; else nobody kills it before the guard does, when the run ends.
     pub(crate) fn belongs(&self, orphan: &Orphan, claimant: &Claimant<'_>) -> bool {
         if orphan.marker.as_deref() == Some(claimant.token) {
             return true;
@@ -100,9 +119,25 @@ impl Registry {
         if orphan.marker.as_ref().is_some_and(is_live) || orphan.group == claimant.own_group {
             return false;
         }
-        claimant.groups.contains(&orphan.group)
-            || claimant.groups.contains(&orphan.session)
-            || self.servers.iter().all(|server| server.token == claimant.token)
+        if claimant.groups.contains(&orphan.group) || claimant.groups.contains(&orphan.session) {
+            return true;
+        }
+        let shares_pipe = |server: &Server| !server.traces.pipes.is_disjoint(&orphan.traces.pipes);
+        let shares_folder = |server: &Server| match (&server.traces.cwd, &orphan.traces.cwd) {
+            (Some(above), Some(cwd)) => cwd.starts_with(above),
+            (None, _) | (_, None) => false,
+        };
+        self.only_claimant(claimant, shares_pipe)
+            .or_else(|| self.only_claimant(claimant, shares_folder))
+            .or_else(|| self.only_claimant(claimant, |_| true))
+            .unwrap_or_default()
+    }
+
+    /// Whether all live servers that this is true of are the claimant; nothing where it is true of none.
+    fn only_claimant(&self, claimant: &Claimant<'_>, is_true: impl Fn(&Server) -> bool) -> Option<bool> {
+        let mut meant = self.servers.iter().filter(|server| is_true(server)).peekable();
+        meant.peek()?;
+        Some(meant.all(|server| server.token == claimant.token))
     }
 }
 
@@ -117,9 +152,59 @@ mod tests {
             closed: false,
         };
         for (root, token) in (100..).zip(tokens) {
-            registry.add_server(root, token);
+            registry.add_server(root, token, traces(&[], ""));
         }
         registry
+    }
+
+    fn traces(pipes: &[u64], cwd: &str) -> Traces {
+        Traces {
+            pipes: pipes.iter().copied().collect(),
+            cwd: (!cwd.is_empty()).then(|| PathBuf::from(cwd)),
+        }
+    }
+
+    /// Two servers in folders of their own, a third and a fourth that share one: who gets an orphan that has lost its marker?
+    #[test]
+    fn an_orphan_without_a_marker_leaves_traces() {
+        let mut registry = registry(&[]);
+        for (root, token, cwd) in [
+            (1, "a", "/cases/a"),
+            (2, "b", "/cases/b"),
+            (3, "c", "/c"),
+            (4, "d", "/c"),
+        ] {
+            let root_pipe = u64::try_from(root).expect("above zero");
+            registry.add_server(root, token, traces(&[root_pipe, root_pipe + 10], cwd));
+        }
+        for (title, traces, owner) in [
+            ("its folder", traces(&[], "/cases/a"), Some("a")),
+            ("below it", traces(&[99], "/cases/b/below"), Some("b")),
+            ("another that begins like it", traces(&[], "/cases/ab"), None),
+            ("a folder of two", traces(&[], "/c"), None),
+            ("a pipe, in a folder of two", traces(&[13], "/c"), Some("c")),
+            ("a pipe counts more than a folder", traces(&[4], "/cases/a"), Some("d")),
+            ("a daemon that left nothing", traces(&[], "/"), None),
+        ] {
+            let orphan = Orphan {
+                group: 7,
+                session: 7,
+                marker: None,
+                traces,
+            };
+            for token in ["a", "b", "c", "d"] {
+                let claimant = Claimant {
+                    token,
+                    groups: &BTreeSet::new(),
+                    own_group: 1,
+                };
+                assert_eq!(
+                    registry.belongs(&orphan, &claimant),
+                    owner == Some(token),
+                    "{title}: {token}"
+                );
+            }
+        }
     }
 
     /// (live servers, marker, group, session) → does it belong to server `a`, seen in group 100 and session 300?
@@ -155,6 +240,7 @@ mod tests {
                 group,
                 session,
                 marker: marker.map(str::to_owned),
+                traces: Traces::default(),
             };
             assert_eq!(registry(tokens).belongs(&orphan, &claimant), expected, "{title}");
         }

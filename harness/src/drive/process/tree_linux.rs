@@ -60,6 +60,20 @@ pub(crate) fn become_subreaper() -> std::io::Result<()> {
     set_child_subreaper(Some(getpid())).map_err(Into::into)
 }
 
+/// How many orphans are there that no server could claim, where none is live any more that could: while there were
+/// several, nothing told whose they are.
+pub(crate) fn unclaimed() -> usize {
+    let (registry, own_pid, own_group) = (registry::lock(), raw(getpid()), raw(getpgrp()));
+    if !registry.is_quiet() {
+        return 0;
+    }
+    let children = procfs::children(own_pid).into_iter().filter_map(procfs::stat);
+    children
+        .filter(|child| child.parent == own_pid && child.is_live() && child.group != own_group)
+        .filter(|child| !registry.is_registered(child.pid))
+        .count()
+}
+
 impl Tree {
     /// The tree of a server that was started in a process group of its own.
     pub(crate) fn of_server(root: Pid, token: &str) -> Self {
@@ -221,6 +235,7 @@ impl Tree {
             group: child.group,
             session: child.session,
             marker: environment.clone().unwrap_or(None),
+            traces: procfs::traces(child.pid),
         };
         let claimant = Claimant {
             token,
