@@ -88,7 +88,7 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
             Ok((case, record, verdict)) => {
                 recount(&evidence.case(id), id, &record, verified);
                 verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
-                verified.notes.extend(unknown_revision(&case));
+                verified.notes.extend(unknown_revision(run, &case));
                 verified.findings.extend(spliced(id, &record, run));
                 // A run that was killed leaves the case it was in with a record and without a verdict.
                 if verified.finished || run.verdicts.contains_key(id) {
@@ -269,7 +269,8 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -
         )),
         None => found.push(format!("run.json: it has no verdict of {id}")),
     }
-    if let Some(known) = Catalogue::embedded().get(id)
+    if !run.case_files.contains_key(id)
+        && let Some(known) = Catalogue::embedded().get(id)
         && known.revision == case.revision
         && known.digest != case.digest
     {
@@ -282,16 +283,27 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -
 }
 
 /// Evidence is judged by the case that it holds. Whether that one was ever frozen, only a harness that carries it can say.
-fn unknown_revision(case: &Case) -> Option<String> {
+fn unknown_revision(run: &Run, case: &Case) -> Option<String> {
     let carried = Catalogue::embedded().get(&case.id).map(|known| known.revision);
-    let has = match carried {
-        Some(revision) if revision == case.revision => return None,
-        Some(revision) => format!("revision {revision}"),
-        None => "no such case".to_owned(),
+    let id = &case.id;
+    let what = match (run.case_files.get(id), carried) {
+        (Some(file), None) => {
+            format!("a case of the runner's own ({file:?}), and no case of this harness's catalogue")
+        }
+        (Some(file), Some(_)) => {
+            format!("a case of the runner's own ({file:?}), and not the `{id}` of this harness's catalogue")
+        }
+        (None, Some(revision)) if revision == case.revision => return None,
+        (None, Some(revision)) => {
+            format!(
+                "revision {}, and this harness carries revision {revision}",
+                case.revision
+            )
+        }
+        (None, None) => "no case of this harness's catalogue".to_owned(),
     };
     Some(format!(
-        "cases/{}/case.toml: revision {}, and this harness carries {has}; it was judged by the file in the evidence",
-        case.id, case.revision
+        "cases/{id}/case.toml: {what}; it was judged by the file in the evidence"
     ))
 }
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use toml::Spanned;
 
 use super::definition::{Basis, CheckSource, Mode, Promise};
 use super::step::{Doubled, From, Inputs, Rotation, Round, Rounds, Settings, State, Then, Until, When};
@@ -15,11 +16,11 @@ pub const CASE_FORMAT: u32 = 1;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseWritten {
-    pub(super) format: u32,
-    pub(super) id: String,
+    pub(super) format: Spanned<u32>,
+    pub(super) id: Spanned<String>,
     #[serde(default)]
     pub(super) number: Option<u32>,
-    pub(super) family: String,
+    pub(super) family: Spanned<String>,
     pub(super) revision: u32,
     pub(super) title: String,
     pub(super) proves: String,
@@ -35,8 +36,8 @@ pub(super) struct CaseWritten {
     pub(super) controls: Vec<String>,
     #[serde(default)]
     pub(super) bounds: BoundsWritten,
-    pub(super) step: Vec<StepWritten>,
-    pub(super) check: Vec<CheckWritten>,
+    pub(super) step: Vec<Spanned<StepWritten>>,
+    pub(super) check: Vec<Spanned<CheckWritten>>,
 }
 
 /// The named bounds of a case, milliseconds each.

@@ -1,5 +1,7 @@
 //! `harness list`: the cases, and which of them apply to nothing special.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use serde::Serialize;
 
@@ -10,6 +12,9 @@ use crate::report::{Printer, Style, plain, span};
 /// List the cases
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
+    /// File of a case of your own, to be listed among them. May be repeated
+    #[arg(long = "case-file", value_name = "FILE")]
+    case_files: Vec<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -28,7 +33,14 @@ struct Listed<'a> {
 
 /// Prints every case of the catalogue.
 pub(super) fn list(arguments: &ListArguments, printer: &mut Printer) -> ExitStatus {
-    let cases = Catalogue::embedded().all();
+    let catalogue = match Catalogue::embedded().with_files(&arguments.case_files, Path::new(".")) {
+        Ok(catalogue) => catalogue,
+        Err(error) => {
+            printer.error(&error.to_string());
+            return ExitStatus::Usage;
+        }
+    };
+    let cases = catalogue.all();
     match arguments.format {
         Format::Human => table(&cases, printer),
         Format::Json => printer.json(&cases.iter().map(|case| listed(case)).collect::<Vec<_>>()),

@@ -1,7 +1,8 @@
 //! `harness run`: which target, which cases, and what it came to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -10,7 +11,7 @@ use tokio::sync::watch;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format};
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, DryRun, Progress, Request, conduct, dry_run};
+use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, conduct, dry_run};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
@@ -32,6 +33,9 @@ pub(super) struct RunArguments {
     /// Case, family, number, or pattern (`retry/*`) to run; all when absent. May be repeated
     #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
     cases: Vec<String>,
+    /// File of a case of your own, which counts as named; alone, it and the controls it names are all that is run. May be repeated
+    #[arg(long = "case-file", value_name = "FILE")]
+    case_files: Vec<PathBuf>,
     /// Case, family, number, or pattern to leave out. May be repeated
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     skip: Vec<String>,
@@ -276,7 +280,12 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
     let target = arguments.target.resolve(&arguments.command, &folder)?;
     check_defect(arguments.defect.as_deref(), &target)?;
-    let selection = Catalogue::embedded().select(&arguments.cases, &arguments.skip);
+    let catalogue = Catalogue::embedded().with_files(&arguments.case_files, &folder);
+    let catalogue = catalogue.map_err(|error| error.to_string())?;
+    let wanted: Vec<String> = (arguments.cases.iter().cloned())
+        .chain(catalogue.own().map(str::to_owned))
+        .collect();
+    let selection = catalogue.select(&wanted, &arguments.skip);
     let selection = selection.map_err(|error| error.to_string())?;
     let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
     let seed = arguments
@@ -288,8 +297,13 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         tell.send_replace(true);
     });
     Ok(Request {
-        repeat: repeat_words(arguments, seed),
+        repeat: Repeat {
+            before: "harness run --case".to_owned(),
+            own: own_words(&catalogue),
+            rest: repeat_words(arguments, seed),
+        },
         target,
+        catalogue: Arc::new(catalogue),
         selection,
         naming: Naming { seed, nonce },
         timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),
@@ -335,6 +349,15 @@ fn built_in_defects() -> Vec<&'static str> {
 #[cfg(not(feature = "reference-server"))]
 fn built_in_defects() -> Vec<&'static str> {
     Vec::new()
+}
+
+/// The words that run each case of the user's own.
+fn own_words(catalogue: &Catalogue) -> BTreeMap<String, String> {
+    let words = |id: &str| {
+        let file = catalogue.file_of(id)?;
+        Some((id.to_owned(), format!("harness run --case-file {}", quoted(file))))
+    };
+    catalogue.own().filter_map(words).collect()
 }
 
 /// The words that repeat this run, to stand after those that name its case.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::describe::describe;
 use super::offered;
@@ -99,7 +100,7 @@ impl Conductor {
         let setting = setting_of(&request)?;
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
-            let planned = plan_case(&setting.target, case_named(id), &request)?;
+            let planned = plan_case(&setting.target, case_named(&request.catalogue, id), &request)?;
             plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
@@ -247,7 +248,7 @@ impl Conductor {
 
     fn plan_again(&mut self) -> Result<(), ConductError> {
         for id in self.request.selection.execute.clone() {
-            let plan = self.plan(case_named(&id))?;
+            let plan = self.plan(case_named(&self.request.catalogue, &id))?;
             self.plans.insert(id, plan);
         }
         Ok(())
@@ -265,8 +266,9 @@ impl Conductor {
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<RunState, ConductError> {
         let mut done: Vec<CaseVerdict> = Vec::new();
+        let catalogue = Arc::clone(&self.request.catalogue);
         for id in self.request.selection.execute.clone() {
-            let case = case_named(&id);
+            let case = case_named(&catalogue, &id);
             tell(Progress::CaseBegins(case));
             let since = Clock::start();
             let folder = self.evidence.case(&id);
@@ -283,7 +285,7 @@ impl Conductor {
             let case_report = self.report_case(case, verdict.clone(), &summary, blocked.is_some());
             self.run.verdicts.insert(id.clone(), summary);
             self.save()?;
-            let control = is_control(case).then(|| ControlReport::of(case, &verdict));
+            let control = is_control(&catalogue, case).then(|| ControlReport::of(case, &verdict));
             tell(Progress::CaseJudged(case, &case_report, control.as_ref()));
             report.add(case_report, control);
             done.push(verdict);
@@ -336,6 +338,7 @@ impl Conductor {
     }
 
     fn report_case(&self, case: &Case, verdict: CaseVerdict, summary: &CaseSummary, blocked: bool) -> CaseReport {
+        let file = self.request.catalogue.file_of(&case.id);
         CaseReport {
             family: case.family.clone(),
             number: case.number,
@@ -351,7 +354,8 @@ impl Conductor {
                 .map(|surface| surface.name())
                 .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
-            repeat: format!("harness run --case {} {}", case.id, self.request.repeat),
+            case_file: file.map(str::to_owned),
+            repeat: self.request.repeat.line(&case.id),
             verdict,
         }
     }
@@ -406,8 +410,8 @@ pub(super) fn plan_case(target: &Target, case: &Case, request: &Request) -> Resu
 }
 
 /// A case of the catalogue.
-pub(super) fn case_named(id: &str) -> &'static Case {
-    Catalogue::embedded()
+pub(super) fn case_named<'a>(catalogue: &'a Catalogue, id: &str) -> &'a Case {
+    catalogue
         .get(id)
         .expect("a selection names cases of the catalogue only")
 }
@@ -419,9 +423,6 @@ fn failed_control<'a>(case: &Case, done: &'a [CaseVerdict]) -> Option<&'a str> {
     failed.next().map(|verdict| verdict.case.as_str())
 }
 
-fn is_control(case: &Case) -> bool {
-    Catalogue::embedded()
-        .all()
-        .iter()
-        .any(|other| other.controls.contains(&case.id))
+fn is_control(catalogue: &Catalogue, case: &Case) -> bool {
+    catalogue.all().iter().any(|other| other.controls.contains(&case.id))
 }

@@ -14,4 +14,4 @@ mod request;
 
 pub use conductor::conduct;
 pub use dry::{DryRun, dry_run};
-pub use request::{ConductError, Progress, Request};
+pub use request::{ConductError, Progress, Repeat, Request};

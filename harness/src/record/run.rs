@@ -40,6 +40,9 @@ pub struct Run {
     pub defect: Option<String>,
     /// Ids of all cases that this harness carries.
     pub catalogue: Vec<String>,
+    /// The files of the user's own cases that were run, as they were named, by id. They are no part of the catalogue.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub case_files: BTreeMap<String, String>,
     /// Ids of the cases asked for.
     pub requested: Vec<String>,
     /// Those of them that were named one by one, so that each is a gate.

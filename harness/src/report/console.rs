@@ -260,7 +260,11 @@ fn show_next(printer: &mut Printer, case: &Case, report: &CaseReport) {
         &format!("harness show {} {}", run.unwrap_or("latest"), case.id),
     );
     line("repeat", &report.repeat);
-    line("explain", &format!("harness explain {}", case.id));
+    let explain = match &report.case_file {
+        Some(file) => format!("harness explain --case-file {file}"),
+        None => format!("harness explain {}", case.id),
+    };
+    line("explain", &explain);
 }
 
 /// Says where the evidence is, and last what the run came to and on which target.

@@ -105,6 +105,9 @@ pub struct CaseReport {
     pub blocked: bool,
     /// The surfaces that the target lacks, where it is unsupported.
     pub missing: Vec<&'static str>,
+    /// Its file, where it is a case of the user's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case_file: Option<String>,
     /// Its record, whose lines are the frames and events that rows and checks speak of.
     pub record: String,
     /// The command that repeats it.

@@ -7,6 +7,7 @@
 //! | `blind.rs` | a read-back that cannot see is inconclusive, never a pass |
 //! | `contracts.rs` | whose promise it is: fail, unguarded, unsupported, and what that means for the exit code |
 //! | `files.rs` | stores that are no SQLite: JSON Lines, documents, folders |
+//! | `own_cases.rs` | cases of the user's own: run from a file, and never taken for an embedded one |
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
 //! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
@@ -41,6 +42,7 @@ mod hostile;
 mod kills;
 mod no_file;
 mod outside;
+mod own_cases;
 mod reference;
 mod refusals;
 mod show;
