@@ -7,6 +7,7 @@
 //!
 //! Data goes one way. Record first, judge after: a verdict is a pure function of what is on disk.
 
+pub mod baseline;
 pub mod case;
 pub mod commands;
 pub mod conduct;

@@ -9,6 +9,7 @@ use std::path::{Component, Path};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, Catalogue};
 use crate::document;
 use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
@@ -41,6 +42,9 @@ pub struct Verified {
     pub runners_word: usize,
     /// What is not wrong and has to be known: a case of a revision that this harness does not carry.
     pub notes: Vec<String>,
+    /// What comes of comparing the run with its baseline, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineReport>,
     /// The verdict of each case as it comes out now.
     pub judged: BTreeMap<String, String>,
 }
@@ -57,6 +61,7 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
         counted_again: 0,
         runners_word: 0,
         notes: Vec::new(),
+        baseline: None,
         judged: BTreeMap::new(),
     };
     // A link could lead to a file of the reviewer's, a device has no end, a pipe keeps a reader waiting: nothing is read.
@@ -101,6 +106,7 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
             Err(reason) => verified.findings.push(format!("cases/{id}: {reason}")),
         }
     }
+    verified.baseline = baseline::compare(run, &done);
     // A run that was cut off did not come to all that was asked of it.
     let executed_nothing = run.did_not_start.is_some() || !verified.finished;
     for id in run

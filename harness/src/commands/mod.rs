@@ -2,6 +2,7 @@
 //!
 //! Nobody imports this room.
 
+mod baseline_arguments;
 mod completions;
 mod explain;
 #[cfg(feature = "reference-server")]
@@ -29,7 +30,7 @@ pub enum ExitStatus {
     /// 0: everything that had to pass passed. `unguarded` and `unsupported` found by a wildcard or a whole run are shown,
     /// not failed.
     Success,
-    /// 1: a fail, a named case that is `unguarded`, evidence that differs.
+    /// 1: a fail, a named case that is `unguarded`, a baseline that is not met, evidence that differs.
     Failed,
     /// 2: usage or configuration; nothing was run.
     Usage,

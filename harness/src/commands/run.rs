@@ -8,8 +8,10 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format};
+use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
 use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, conduct, dry_run};
 use crate::document;
@@ -51,6 +53,8 @@ pub(super) struct RunArguments {
     /// Folder for the evidence; must not exist. A new one under evidence/runs/ when absent
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
+    #[command(flatten)]
+    baseline: BaselineArguments,
     /// Verdicts that fail everywhere, not only for named cases
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     deny: Vec<Deny>,
@@ -211,6 +215,7 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         RunState::Running | RunState::Finished => judge_run(&report, &deny),
     };
     report.exit_reason = reason;
+    let status = write_expected(arguments, &report, state, printer).unwrap_or(status);
     report.exit = status.code();
     match arguments.format {
         Format::Human => {
@@ -222,20 +227,47 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&json!({
             "event": "end", "totals": report.totals, "target": report.target, "evidence": report.evidence,
-            "did_not_start": report.did_not_start, "exit": report.exit,
+            "did_not_start": report.did_not_start, "baseline": report.baseline, "exit": report.exit,
         })),
     }
     status
 }
 
+/// Writes the verdicts where that was asked for; a status only where that went wrong.
+fn write_expected(
+    arguments: &RunArguments,
+    report: &RunReport,
+    state: RunState,
+    printer: &mut Printer,
+) -> Option<ExitStatus> {
+    let is_part = !(arguments.cases.is_empty() && arguments.skip.is_empty() && arguments.case_files.is_empty());
+    match arguments.baseline.write(report, state, is_part) {
+        Ok(None) => None,
+        Ok(Some(note)) => {
+            printer.note("note: ", &note);
+            None
+        }
+        Err(message) => {
+            printer.error(&message);
+            Some(ExitStatus::Inconclusive)
+        }
+    }
+}
+
 /// From verdicts to the exit status, in the order of precedence of [`ExitStatus`].
 fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> (ExitStatus, Option<&'static str>) {
+    let baseline = report.baseline.as_ref();
+    let is_listed = |case: &str, check: Option<&str>| baseline.is_some_and(|baseline| baseline.lists(case, check));
     let is_warned = |verdict: &CaseVerdict| {
+        let case = verdict.case.as_str();
         let mut checks = verdict.checks.iter();
-        !verdict.warnings.is_empty() || checks.any(|check| check.outcome == CheckOutcome::Warning)
+        let is_warning = |outcome: CheckOutcome| outcome == CheckOutcome::Warning;
+        (!verdict.warnings.is_empty() && !is_listed(case, None))
+            || checks.any(|check| is_warning(check.outcome) && !is_listed(case, Some(&check.id)))
     };
     let denied = |what: Deny| deny.contains(&what);
-    let nothing_run = report.totals.pass + report.totals.unguarded == 0;
+    let nothing_run = report.totals.pass + report.totals.unguarded == 0
+        && !report.cases.iter().any(|case| case.requested && case.is_expected());
     let rules = [
         (report.any(Verdict::Fail, false), ExitStatus::Failed, "a case failed"),
         (
@@ -257,6 +289,21 @@ fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> (ExitStatus, Option<&
             denied(Deny::Warnings) && report.cases.iter().any(|case| is_warned(&case.verdict)),
             ExitStatus::Failed,
             "there are warnings, and --deny says that there must not be",
+        ),
+        (
+            baseline.is_some_and(BaselineReport::has_stale),
+            ExitStatus::Failed,
+            "an entry of the expected failures does not fail",
+        ),
+        (
+            baseline.is_some_and(BaselineReport::has_past),
+            ExitStatus::Failed,
+            "an entry of the expected failures is past its date",
+        ),
+        (
+            baseline.is_some_and(BaselineReport::has_regression),
+            ExitStatus::Failed,
+            "a case got worse than expected",
         ),
         (
             report.any(Verdict::Inconclusive, false),
@@ -287,6 +334,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         .collect();
     let selection = catalogue.select(&wanted, &arguments.skip);
     let selection = selection.map_err(|error| error.to_string())?;
+    let baseline = arguments.baseline.resolve(&target, &catalogue, &folder)?;
     let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
     let seed = arguments
         .seed
@@ -304,6 +352,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         },
         target,
         catalogue: Arc::new(catalogue),
+        baseline,
         selection,
         naming: Naming { seed, nonce },
         timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),

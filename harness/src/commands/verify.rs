@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{ExitStatus, Format, named_run};
 use crate::record::EvidenceError;
-use crate::report::{Printer, Style, plain, span};
+use crate::report::{Printer, Style, plain, show_baseline, span};
 use crate::verify::{Verified, verify as verify_evidence};
 
 /// Check evidence: digests first, then every verdict judged again from its record
@@ -100,6 +100,9 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     ]);
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
+    }
+    if let Some(baseline) = &verified.baseline {
+        show_baseline(printer, baseline);
     }
     for note in &verified.notes {
         printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);

@@ -8,6 +8,7 @@ use super::describe::describe;
 use super::offered;
 use super::request::{ConductError, Progress, Request};
 
+use crate::baseline;
 use crate::case::{Bounds, Case, Catalogue, calibrations};
 use crate::digest;
 use crate::drive::clock::{self, Clock};
@@ -71,7 +72,9 @@ pub async fn conduct(
         }
     };
     conductor.halt_if_orphaned().await;
-    conductor.end(state)?;
+    conductor.run.state = state;
+    report.baseline = baseline::compare(&conductor.run, report.cases.iter().map(|case| &case.verdict));
+    conductor.end()?;
     Ok((report, state))
 }
 
@@ -181,7 +184,8 @@ impl Conductor {
     fn refuse<T>(mut self, problem: String) -> Result<T, ConductError> {
         let place = self.request.target.place();
         self.nothing_was_run(&format!("nothing was run: {problem}"));
-        self.end(RunState::Finished)?;
+        self.run.state = RunState::Finished;
+        self.end()?;
         Err(ConductError::NotOffered { place, problem })
     }
 
@@ -354,6 +358,7 @@ impl Conductor {
                 .map(|surface| surface.name())
                 .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
+            counts_as: baseline::counts_as(&verdict, self.request.baseline.expected_failures.as_ref()),
             case_file: file.map(str::to_owned),
             repeat: self.request.repeat.line(&case.id),
             verdict,
@@ -361,8 +366,7 @@ impl Conductor {
     }
 
     /// Writes the last state of `run.json`, and seals the folder.
-    fn end(mut self, state: RunState) -> Result<(), ConductError> {
-        self.run.state = state;
+    fn end(mut self) -> Result<(), ConductError> {
         self.run.ended_at = Some(clock::utc_now().to_string());
         let harness = self.request.harness.display().to_string();
         self.run.harness.sha256 = self.own_digest.join().unwrap_or(None);

@@ -56,6 +56,7 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
         named: request.selection.named.iter().cloned().collect(),
         executed: request.selection.execute.clone(),
         did_not_start: None,
+        baseline: request.baseline.clone(),
         verdicts: BTreeMap::new(),
     }
 }

@@ -10,7 +10,7 @@ use crate::case::{Case, Catalogue, Selection};
 use crate::drive::{DriveError, StageError};
 use crate::plan::Naming;
 use crate::readback::Selector;
-use crate::record::{EvidenceError, RecordError};
+use crate::record::{Baseline, EvidenceError, RecordError};
 use crate::report::{CaseReport, ControlReport, RunReport, TargetReport};
 use crate::target::{PlaceholderError, Target};
 
@@ -27,6 +27,8 @@ pub struct Request {
     pub naming: Naming,
     /// No wait of a case is longer than this (milliseconds), where it is set.
     pub timeout_ms: Option<u64>,
+    /// What the run is compared with.
+    pub baseline: Baseline,
     /// The defect to plant.
     pub defect: Option<String>,
     /// The evidence folder that the user named.

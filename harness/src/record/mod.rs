@@ -4,12 +4,14 @@
 //! - [`observation`]: what one read-back saw.
 //! - [`recorder`]: the writer, which orders events, and the reader.
 //! - [`run`]: the type of `run.json`.
+//! - [`baseline`]: what a run was expected to come to.
 //! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run.
 //! - [`inventory`]: its files, compared with `SHA256SUMS`.
 //! - [`reader`]: the folder read with suspicion, as far as it can be read.
 //! - [`runs`]: how a word names a run.
 
+mod baseline;
 mod event;
 mod evidence;
 mod inventory;
@@ -20,6 +22,7 @@ mod run;
 mod runs;
 mod verdict;
 
+pub use baseline::{Baseline, EXPECTED_FORMAT, ExpectedFailure, ExpectedFailures, ExpectedFile, ExpectedVerdicts};
 pub use event::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX,
     Transport,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::baseline::Baseline;
 use super::verdict::Verdict;
 use crate::plan::Naming;
 use crate::readback::Selector;
@@ -51,6 +52,9 @@ pub struct Run {
     pub executed: Vec<String>,
     /// Why no case was run: the server did not start.
     pub did_not_start: Option<String>,
+    /// What it was compared with.
+    #[serde(default, skip_serializing_if = "Baseline::is_empty")]
+    pub baseline: Baseline,
     /// Verdicts by case.
     pub verdicts: BTreeMap<String, CaseSummary>,
 }

@@ -9,6 +9,7 @@
 //! | `files.rs` | stores that are no SQLite: JSON Lines, documents, folders |
 //! | `own_cases.rs` | cases of the user's own: run from a file, and never taken for an embedded one |
 //! | `targets.rs` | which target is tested, and that it is said |
+//! | `baselines.rs` | known failures and expected verdicts: what is not met fails, and is kept in the evidence |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
 //! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
 //! | `unreadable.rs` | stores that nobody can read beside the living server |
@@ -31,6 +32,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod baselines;
 mod blind;
 mod command_line;
 mod contracts;
