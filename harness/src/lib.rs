@@ -23,6 +23,7 @@ pub mod readback;
 pub mod record;
 pub mod recovery;
 pub mod report;
+pub mod schema;
 pub mod target;
 pub mod vectors;
 pub mod verify;

@@ -29,3 +29,5 @@ pub use step::{
 };
 pub use surface::Surface;
 pub use written::CASE_FORMAT;
+#[cfg(test)]
+pub(crate) use written::schema;

@@ -9,6 +9,7 @@ mod explain;
 mod fingerprint;
 mod list;
 mod run;
+mod schema;
 mod show;
 mod target_arguments;
 mod vectors;
@@ -99,6 +100,7 @@ enum Command {
     Vectors(vectors::VectorsArguments),
     #[cfg(feature = "reference-server")]
     Fingerprint(fingerprint::FingerprintArguments),
+    Schema(schema::SchemaArguments),
     Completions(completions::CompletionsArguments),
     /// The guarded MCP server that this binary carries
     #[cfg(feature = "reference-server")]
@@ -136,6 +138,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Vectors(arguments) => vectors::vectors(&arguments, None, &mut printer).into(),
         #[cfg(feature = "reference-server")]
         Command::Fingerprint(arguments) => fingerprint::fingerprint(&arguments, &mut printer).into(),
+        Command::Schema(arguments) => schema::schema(&arguments, &mut printer).into(),
         Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer).into(),
         #[cfg(feature = "reference-server")]
         Command::ReferenceServer(cli) => cli.run(),

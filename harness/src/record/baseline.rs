@@ -11,6 +11,7 @@ pub const EXPECTED_FORMAT: u32 = 1;
 
 /// What a run was compared with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     /// The list of expected failures, where one was given.
@@ -30,6 +31,7 @@ impl Baseline {
 
 /// A list of failures that are known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedFailures {
     /// The file, as it was named.
@@ -42,6 +44,7 @@ pub struct ExpectedFailures {
 
 /// One failure that is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedFailure {
     /// The line of the file, from 1 on.
@@ -74,6 +77,7 @@ impl ExpectedFailure {
 
 /// The expected verdicts and the file that they come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedFile {
     /// The file, as it was named.
@@ -84,6 +88,7 @@ pub struct ExpectedFile {
 
 /// The verdict of every case of a run, and of which target: what `--write-expected` writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedVerdicts {
     /// [`EXPECTED_FORMAT`].

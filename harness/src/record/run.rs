@@ -15,6 +15,7 @@ pub const RUN_FORMAT: u32 = 1;
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// [`RUN_FORMAT`].
@@ -61,6 +62,7 @@ pub struct Run {
 
 /// Whether a run came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// Not yet; also what is found after a crash of the harness.
@@ -73,6 +75,7 @@ pub enum RunState {
 
 /// Who ran it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HarnessSummary {
     /// Version of the harness.
@@ -85,6 +88,7 @@ pub struct HarnessSummary {
 
 /// Where it was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Operating system.
@@ -97,6 +101,7 @@ pub struct Host {
 
 /// The target as resolved; of secrets the names only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TargetSummary {
     /// Its name.
@@ -135,6 +140,7 @@ impl TargetSummary {
 
 /// The digest of one file or folder that was launched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ArtifactDigest {
     /// Its path as it was resolved.
@@ -145,6 +151,7 @@ pub struct ArtifactDigest {
 
 /// What the server said of itself in the handshake.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ServerSeen {
     /// `serverInfo.name`.
@@ -157,6 +164,7 @@ pub struct ServerSeen {
 
 /// The verdict on one case, in short; `verdict.json` has the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaseSummary {
     /// The verdict.

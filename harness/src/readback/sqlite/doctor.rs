@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// A copy with doubled rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Doctored {
     /// The copy.
     pub file: PathBuf,
@@ -21,6 +22,7 @@ pub struct Doctored {
 
 /// A table of a doctored copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DoubledTable {
     /// Its name.
     pub table: String,
