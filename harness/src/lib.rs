@@ -16,6 +16,8 @@ pub mod document;
 pub mod drive;
 pub mod fault;
 pub mod judge;
+#[cfg(feature = "libtest")]
+pub mod libtest;
 mod plain_file;
 pub mod plan;
 pub mod protocol;

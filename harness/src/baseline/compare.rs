@@ -140,21 +140,28 @@ pub fn compare<'a>(run: &Run, verdicts: impl IntoIterator<Item = &'a CaseVerdict
         .collect();
     let mut report = BaselineReport::default();
     if let Some(list) = &run.baseline.expected_failures {
-        report.expected_failures = Some(list.file.clone());
-        report.entries = list
-            .entries
-            .iter()
-            .map(|entry| of_entry(entry, list, &verdicts))
-            .collect();
-        report.unexpected = (verdicts.iter())
-            .flat_map(|verdict| unexpected(verdict, list))
-            .collect();
+        report = of_list(list, verdicts.iter().copied());
     }
     if let Some(file) = &run.baseline.expected {
         report.expected = Some(file.file.clone());
         report.changes = changes(&file.expected, run, &verdicts);
     }
     Some(report)
+}
+
+/// What became of a list in these cases alone.
+pub fn of_list<'a>(list: &ExpectedFailures, verdicts: impl IntoIterator<Item = &'a CaseVerdict>) -> BaselineReport {
+    let verdicts: Vec<&CaseVerdict> = verdicts.into_iter().collect();
+    BaselineReport {
+        expected_failures: Some(list.file.clone()),
+        entries: (list.entries.iter())
+            .map(|entry| of_entry(entry, list, &verdicts))
+            .collect(),
+        unexpected: (verdicts.iter())
+            .flat_map(|verdict| unexpected(verdict, list))
+            .collect(),
+        ..BaselineReport::default()
+    }
 }
 
 fn fails(verdict: Verdict) -> bool {

@@ -12,6 +12,6 @@ mod expected;
 mod listed;
 mod yaml;
 
-pub use compare::{BaselineReport, Change, ChangeKind, EntryOutcome, EntryReport, compare, counts_as};
+pub use compare::{BaselineReport, Change, ChangeKind, EntryOutcome, EntryReport, compare, counts_as, of_list};
 pub use expected::{expected_text, read_expected};
 pub use listed::read_expected_failures;
