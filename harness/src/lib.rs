@@ -27,5 +27,6 @@ pub mod recovery;
 pub mod report;
 pub mod schema;
 pub mod target;
+mod values;
 pub mod vectors;
 pub mod verify;

@@ -33,10 +33,27 @@ pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_at_most(open_unlinked(path)?, bytes_max)
 }
 
+/// Reads a whole file that is said to have so many bytes; one that has more or fewer is an error, and a link is too.
+pub(crate) fn read_recorded(path: &Path, bytes_recorded: u64) -> io::Result<Vec<u8>> {
+    let file = open_unlinked(path)?;
+    let bytes_now = file.metadata()?.len();
+    let is_said = bytes_now == bytes_recorded;
+    let bytes = if is_said {
+        read_at_most(file, bytes_now)?
+    } else {
+        Vec::new()
+    };
+    if is_said && bytes.len() as u64 == bytes_recorded {
+        return Ok(bytes);
+    }
+    let reason = format!("it is said to have {bytes_recorded} bytes, and has {bytes_now}");
+    Err(io::Error::new(io::ErrorKind::InvalidData, reason))
+}
+
 /// Reads to the end of what is open, at most `bytes_max` bytes.
 pub(crate) fn read_at_most(from: impl io::Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    from.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
         let reason = format!("it has more than the {bytes_max} bytes that such a file may have");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
@@ -69,5 +86,9 @@ mod tests {
         assert!(open_unlinked(&link).is_err());
         assert_eq!(read_text(&file, 4).expect("read"), "text");
         assert!(read_text(&file, 3).is_err());
+        assert_eq!(read_recorded(&file, 4).expect("read"), b"text");
+        for said in [0, 3, 5, u64::MAX] {
+            assert!(read_recorded(&file, said).is_err(), "{said}");
+        }
     }
 }

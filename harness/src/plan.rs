@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::case::{Bounds, Case, OperationUse, Step, Surface};
 use crate::digest;
+use crate::readback::{Query, Selector};
 use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, Values};
 
 /// Whom the server takes the caller for.
@@ -30,11 +31,35 @@ impl Naming {
         self.name(&[case, process, "launch"])
     }
 
+    /// The names of one operation of a case.
+    pub fn operation(&self, case: &Case, name: &str, used: &OperationUse) -> Names {
+        let suffix = self.name(&[&case.id, &used.marked_as, "input"]);
+        Names {
+            identity: format!("op-{}", self.name(&[&case.id, name, "operation"])),
+            marker: format!("mk-{}", self.name(&[&case.id, &used.marked_as, "marker"])),
+            input: format!("alpha-{suffix}"),
+            changed_input: format!("beta-{suffix}"),
+        }
+    }
+
     /// A name made of seed, nonce and the given words: 12 hexadecimal digits.
     fn name(&self, words: &[&str]) -> String {
         let text = format!("{}\n{}\n{}", self.seed, self.nonce, words.join("\n"));
         digest::sha256_hex(text.as_bytes())[..12].to_owned()
     }
+}
+
+/// The names of one operation, which follow from seed, nonce and case alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// The operation identity.
+    pub identity: String,
+    /// The marker.
+    pub marker: String,
+    /// The input.
+    pub input: String,
+    /// The changed input.
+    pub changed_input: String,
 }
 
 /// Everything that one case will do on one target.
@@ -121,7 +146,37 @@ pub struct StatusCall {
     pub scope: Map<String, Value>,
 }
 
+impl Operation {
+    /// What read-back asks of it.
+    pub fn query(&self, selector: &Selector) -> Query {
+        Query::new(
+            selector.clone(),
+            [
+                ("marker", self.marker.as_str()),
+                ("operation", self.identity.as_str()),
+                ("principal", PRINCIPAL),
+            ],
+        )
+    }
+
+    /// Its names.
+    pub fn names(&self) -> Names {
+        Names {
+            identity: self.identity.clone(),
+            marker: self.marker.clone(),
+            input: self.input.clone(),
+            changed_input: self.changed_input.clone(),
+        }
+    }
+}
+
 impl Plan {
+    /// The steps of a case on a target with these surfaces.
+    pub fn steps_of(case: &Case, surfaces: &BTreeSet<Surface>) -> Vec<Step> {
+        let wanted = |step: &&Step| step.only().is_none_or(|surface| surfaces.contains(&surface));
+        case.steps.iter().filter(wanted).cloned().collect()
+    }
+
     /// What the case needs and the target lacks, in the order of the case.
     pub fn missing(&self, case: &Case) -> Vec<Surface> {
         let needs = case.needs.iter().copied();
@@ -158,7 +213,6 @@ pub fn plan(target: &Target, case: &Case, naming: &Naming) -> Result<Plan, Place
     for (name, used) in &case.operations {
         operations.insert(name.clone(), operation(target, case, naming, name, used)?);
     }
-    let wanted = |step: &&Step| step.only().is_none_or(|surface| surfaces.contains(&surface));
     Ok(Plan {
         case: case.id.clone(),
         revision: case.revision,
@@ -170,7 +224,7 @@ pub fn plan(target: &Target, case: &Case, naming: &Naming) -> Result<Plan, Place
         naming: naming.clone(),
         bounds: case.bounds,
         operations,
-        steps: case.steps.iter().filter(wanted).cloned().collect(),
+        steps: Plan::steps_of(case, &surfaces),
         surfaces,
     })
 }
@@ -182,11 +236,12 @@ fn operation(
     name: &str,
     used: &OperationUse,
 ) -> Result<Operation, PlaceholderError> {
-    let identity = format!("op-{}", naming.name(&[&case.id, name, "operation"]));
-    let marker = format!("mk-{}", naming.name(&[&case.id, &used.marked_as, "marker"]));
-    let suffix = naming.name(&[&case.id, &used.marked_as, "input"]);
-    let input = format!("alpha-{suffix}");
-    let changed_input = format!("beta-{suffix}");
+    let Names {
+        identity,
+        marker,
+        input,
+        changed_input,
+    } = naming.operation(case, name, used);
     let values = common_values(naming)
         .with("operation", &identity)
         .with("marker", &marker)

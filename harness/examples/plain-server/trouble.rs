@@ -53,6 +53,10 @@ pub(crate) enum Kind {
     WriteElsewhereLater,
     /// Replace the order by an equal one when a write is repeated
     RewriteOnRetry,
+    /// When a write is repeated, write the order into another file of the same folder
+    CopyOnRetry,
+    /// When a write is repeated, count that in a table of its own, without saying of which order
+    TallyOnRetry,
     /// Answer a repeated write with the same number, written as a fraction
     FractionOnRetry,
     /// When a write is repeated, leave a child that writes it again once this process has ended
@@ -225,6 +229,13 @@ impl Trouble {
         }
         if self.has(Kind::RewriteOnRetry) && is_retry {
             Store::open(&options.database, options)?.rewrite(note)?;
+        }
+        if self.has(Kind::CopyOnRetry) && is_retry {
+            std::fs::write(options.database.with_extension("again"), note)?;
+        }
+        if self.has(Kind::TallyOnRetry) && is_retry {
+            let tally = "CREATE TABLE IF NOT EXISTS payments (amount INTEGER); INSERT INTO payments VALUES (100)";
+            rusqlite::Connection::open(&options.database)?.execute_batch(tally)?;
         }
         if self.has(Kind::LateWriter) && is_retry {
             leave_writer(&options.database, note)?;

@@ -1,4 +1,4 @@
-//! `harness verify RUN`: the digests of every file, the counts of the frozen stores, then every verdict judged again.
+//! `harness verify RUN`: the digests of every file, then what can be derived again: counts, searches, verdicts.
 //! No server runs.
 
 use std::path::PathBuf;
@@ -98,6 +98,7 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
             verified.counted_again, verified.runners_word
         )),
     ]);
+    printer.line(&[span(Style::Bold, "effects   "), plain(verified.counted_by.words())]);
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
     }

@@ -13,7 +13,9 @@ use crate::case::{Bounds, Case, Catalogue, calibrations};
 use crate::digest;
 use crate::drive::clock::{self, Clock};
 use crate::drive::guard::Interrupts;
-use crate::drive::{Calibrated, CaseRun, DriveError, Found, RunSetting, Scribe, Written, calibrate, probe, run_case};
+use crate::drive::{
+    Calibrated, CaseRun, DriveError, Found, RunSetting, Scribe, StageError, Written, calibrate, probe, run_case,
+};
 use crate::judge::{gate_by_controls, judge};
 use crate::plan::{Plan, plan};
 use crate::protocol::Era;
@@ -227,9 +229,14 @@ impl Conductor {
             plan: &done[index].0,
             folder: &done[index].1,
         });
-        match calibrate(&self.setting, once, twice).map_err(ConductError::Machine)? {
-            Calibrated::NotFound(reason) => Ok(Looked::Blind(reason)),
-            Calibrated::Found(selector) => {
+        match calibrate(&self.setting, once, twice) {
+            // What the server made of its store is no trouble of the machine's.
+            Err(error @ (DriveError::Freeze(_) | DriveError::Stage(StageError::Outside { .. }))) => {
+                Ok(Looked::Blind(error.to_string()))
+            }
+            Err(error) => Err(ConductError::Machine(error)),
+            Ok(Calibrated::NotFound(reason)) => Ok(Looked::Blind(reason)),
+            Ok(Calibrated::Found(selector)) => {
                 tell(Progress::EffectFound(&selector));
                 report.read_effects = Some(selector.to_string());
                 self.run.target.read_effects = Some(selector.clone());

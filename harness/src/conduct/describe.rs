@@ -45,6 +45,7 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
             identity: target.identity.clone(),
             read_effects: target.read_effects.clone(),
             read_ledger: target.read_ledger.clone(),
+            read_more: target.read_more.clone(),
             artifacts: Vec::new(),
         },
         server: None::<ServerSeen>,

@@ -4,13 +4,22 @@
 //! A single place becomes a query like one that a person would have written. Several places that grow alike are counted
 //! together. What is found is then shown by the control to count none, one and two, like everything that a person says.
 
+use std::path::Path;
+
 use super::DriveError;
+use super::inside::refuse_outside;
 use super::stage::RunSetting;
 use crate::plan::Plan;
 use crate::readback::{
     self, Calibration, CalibrationError, Counted, FrozenTree, Marker, Places, Query, Selector, ask_frozen,
 };
-use crate::record::CaseFolder;
+use crate::record::{CaseFolder, Evidence, SEARCHED_FORMAT, Searched};
+
+/// The label of the store copy with one effect.
+pub const SEARCHED_ONE: &str = "one";
+
+/// The label of the store copy with two.
+pub const SEARCHED_TWO: &str = "two";
 
 /// What the search for a marker came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,35 +48,58 @@ pub fn calibrate(setting: &RunSetting, once: Written<'_>, twice: Written<'_>) ->
             "the target has no store: add --store, or [store]".to_owned(),
         ));
     };
-    let first = readback::freeze_tree(&store, &once.folder.store_folder("one"))?;
-    let second = readback::freeze_tree(&second_store, &twice.folder.store_folder("two"))?;
-    let look = |tree: &FrozenTree, plan: &Plan, operation| {
+    let first = freeze(setting, &store, once, SEARCHED_ONE)?;
+    let second = freeze(setting, &second_store, twice, SEARCHED_TWO)?;
+    Ok(derive(&store, (&first, once.plan), (&second, twice.plan)))
+}
+
+/// Freezes a store that is to be searched, and says in the evidence what was frozen.
+fn freeze(setting: &RunSetting, store: &Path, written: Written<'_>, label: &str) -> Result<FrozenTree, DriveError> {
+    refuse_outside(store, &setting.data_of(&written.plan.case))?;
+    let tree = readback::freeze_tree(store, &written.folder.store_folder(label))?;
+    let searched = Searched {
+        format: SEARCHED_FORMAT,
+        store: tree.clone(),
+    };
+    Evidence::write_json(&written.folder.searched_file(), &searched)?;
+    Ok(tree)
+}
+
+/// Looks for the markers of two plans in the two frozen stores into which they wrote. `store` is what errors name. Whoever
+/// reviews the evidence comes to the same.
+pub fn derive(store: &Path, (first, once): (&FrozenTree, &Plan), (second, twice): (&FrozenTree, &Plan)) -> Calibrated {
+    let look = |tree: &FrozenTree, plan: &Plan, operation| -> Result<Places, String> {
         let marker = Marker::new(plan.marker(operation).unwrap_or_default());
-        readback::scan(
-            tree,
-            &marker.expect("a plan's markers are lower-case letters, digits and hyphens"),
-        )
+        readback::scan(tree, &marker.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
     };
     let (one, two, other) = match (
-        look(&first, once.plan, "A"),
-        look(&second, twice.plan, "A"),
-        look(&second, twice.plan, "C"),
+        look(first, once, "A"),
+        look(second, twice, "A"),
+        look(second, twice, "C"),
     ) {
         (Ok(one), Ok(two), Ok(other)) => (one, two, other),
-        (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return Ok(Calibrated::NotFound(error.to_string())),
+        (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return Calibrated::NotFound(error),
     };
-    Ok(match learn(&one, &two, &other) {
+    match learn(&one, &two, &other) {
         Ok(calibration) => {
-            let query = |selector| Query::new(selector, [("marker", once.plan.marker("A").unwrap_or_default())]);
-            let count = |selector| ask_frozen(&first, &store, &query(selector)).map(|rows| rows.count());
-            Calibrated::Found(simplest(calibration, |selector| count(selector).ok()))
+            let query = |selector| Query::new(selector, [("marker", once.marker("A").unwrap_or_default())]);
+            let counts_one = |selector: &Selector| {
+                ask_frozen(first, store, &query(selector.clone())).is_ok_and(|rows| rows.count() == 1)
+            };
+            match calibration.plausible().into_iter().find(counts_one) {
+                Some(shown) => Calibrated::Found(Selector::Places {
+                    places: calibration,
+                    shown: Box::new(shown),
+                }),
+                None => Calibrated::NotFound(no_row(&calibration)),
+            }
         }
         Err(error @ CalibrationError::Nowhere { .. }) => {
             let reason = format!("the marker that was written is nowhere in {}: {error}", store.display());
             Calibrated::NotFound(reason)
         }
         Err(error) => Calibrated::NotFound(error.to_string()),
-    })
+    }
 }
 
 /// One effect, from the places of a marker that was written once, of one that was written twice, and of another one.
@@ -91,14 +123,12 @@ fn learn(one: &Places, two: &Places, other: &Places) -> Result<Calibration, Cali
     }
 }
 
-/// A query for the one place, where that counts the one effect as one; else all places together.
-fn simplest(calibration: Calibration, count_one: impl Fn(Selector) -> Option<usize>) -> Selector {
-    let shown = calibration.most_plausible();
-    if calibration.one().count() == 1 && count_one(shown.clone()) == Some(1) {
-        return shown;
-    }
-    Selector::Places {
-        places: calibration,
-        shown: Box::new(shown),
-    }
+/// Why places that grow alike are not enough: what is shown of an effect, and looked for while the server lives, is one row.
+fn no_row(calibration: &Calibration) -> String {
+    let places: Vec<String> = calibration.one().map(|(place, _)| place.to_string()).collect();
+    format!(
+        "the marker stands in {}, and no query of one place finds one row for one effect; say with --effects, or in [read.effects], \
+         what one effect is",
+        places.join(", ")
+    )
 }

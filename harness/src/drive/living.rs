@@ -23,7 +23,7 @@ pub(super) async fn observe(
     label: &str,
     folder: &CaseFolder,
 ) -> Result<Observation, DriveError> {
-    let live = observer.live(plan, label, plan.bounds.quiet_ms).await;
+    let live = observer.live(plan, label, plan.bounds.quiet_ms).await?;
     let Some(session) = session.filter(|_| !is_read(&live)) else {
         return Ok(live);
     };

@@ -7,9 +7,11 @@
 //! - [`transport`]: frames to and from it.
 //! - [`environment`]: what of the caller's environment it gets.
 //! - [`stage`]: the folders of a case, and how its target is launched from them.
+//! - `seed`: a new store, made from what the profile names.
 //! - [`scribe`]: the one owner of a case's recorder and clock.
 //! - [`session`]: one server process and the conversation with it.
 //! - [`holder`]: whether somebody outside the server's tree has the store open.
+//! - `inside`: whether a store still lies in the case's own folder.
 //! - [`observer`]: read-back at a named moment.
 //! - [`answers`]: what a server asks while a write is in flight, and what it is answered.
 //! - [`living`]: the same while the server lives, also where nobody can read beside it.
@@ -29,19 +31,21 @@ mod environment;
 pub mod framing;
 pub mod guard;
 mod holder;
+mod inside;
 mod living;
 mod observer;
 mod outside;
 mod probe;
 pub mod process;
 mod scribe;
+mod seed;
 mod session;
 mod stage;
 mod store_lock;
 pub mod transport;
 mod watch;
 
-pub use calibrate::{Calibrated, Written, calibrate};
+pub use calibrate::{Calibrated, SEARCHED_ONE, SEARCHED_TWO, Written, calibrate, derive};
 pub use driver::{CaseRun, run_case};
 pub use outside::SideCommand;
 pub use probe::{Found, probe};

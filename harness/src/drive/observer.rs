@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::DriveError;
 use super::clock::{self, Deadline};
 use super::holder::{Holder, holder_of, is_open_in};
+use super::inside::refuse_outside;
+use super::stage::StageError;
 use crate::case::{Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
@@ -19,29 +21,47 @@ use crate::target::Target;
 #[derive(Debug)]
 pub(super) struct Observer {
     store: PathBuf,
+    /// The case's own folder, in which the store has to lie.
+    data: PathBuf,
     effects: Selector,
     ledger: Option<Selector>,
     more: BTreeMap<String, Selector>,
-    /// Counts of effects at the observation before, by operation.
+    /// Counts of effects at the observation before, by operation, and the rows.
     last_counts: BTreeMap<String, usize>,
+    last_rows: BTreeMap<String, Rows>,
 }
 
 impl Observer {
-    /// An observer of the store at this path; nothing where the target's effects cannot be read.
-    pub(super) fn new(target: &Target, store: Option<PathBuf>) -> Option<Self> {
+    /// An observer of the store at this path in the case's folder; nothing where the target's effects cannot be read.
+    pub(super) fn new(target: &Target, store: Option<PathBuf>, data: PathBuf) -> Option<Self> {
         Some(Self {
             store: store?,
+            data,
             effects: target.read_effects.clone()?,
             ledger: target.read_ledger.clone(),
             more: target.read_more.clone(),
             last_counts: BTreeMap::new(),
+            last_rows: BTreeMap::new(),
         })
     }
 
     /// What polls ask about an operation's effects, and a reader for it.
-    pub(super) fn watch(&self, plan: &Plan, operation: &str) -> (LiveStore, Query) {
+    pub(super) fn watch(&self, plan: &Plan, operation: &str) -> Result<(LiveStore, Query), StageError> {
+        self.refuse_outside()?;
         let query = query(&self.effects, plan, operation).while_living();
-        (LiveStore::open(&self.store, &self.effects), query)
+        Ok((LiveStore::open(&self.store, &self.effects), query))
+    }
+
+    /// Nothing is read that lies outside the case's folder, nor a database in the store that does.
+    fn refuse_outside(&self) -> Result<(), StageError> {
+        refuse_outside(&self.store, &self.data)?;
+        let selectors = self.ledger.iter().chain(self.more.values()).chain([&self.effects]);
+        for selector in selectors {
+            if let Selector::Sql { path: Some(path), .. } = selector.while_living() {
+                refuse_outside(&self.store.join(path), &self.data)?;
+            }
+        }
+        Ok(())
     }
 
     /// How many effects of an operation the last observation counted that could count them.
@@ -60,7 +80,8 @@ impl Observer {
     }
 
     /// Reads the living store; all readings together wait for a busy one no longer than the bound.
-    pub(super) async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Observation {
+    pub(super) async fn live(&mut self, plan: &Plan, label: &str, bound_ms: u64) -> Result<Observation, StageError> {
+        self.refuse_outside()?;
         let deadline = Deadline::after(Duration::from_millis(bound_ms));
         let mut operations = BTreeMap::new();
         for name in plan.operations.keys() {
@@ -78,11 +99,12 @@ impl Observer {
                 effects,
                 ledger,
                 more,
+                set_aside: Vec::new(),
                 doctored: None,
             };
             operations.insert(name.clone(), seen);
         }
-        self.observation(label, When::Now, ReadFrom::Live, operations)
+        Ok(self.observation(label, When::Now, ReadFrom::Live, operations))
     }
 
     async fn read_live(&self, query: &Query, deadline: Deadline) -> Reading {
@@ -127,6 +149,7 @@ impl Observer {
         (when, doubled): (When, Option<Doubled>),
         paused: &[i32],
     ) -> Result<Observation, DriveError> {
+        self.refuse_outside()?;
         if let Some(Holder { pid, name }) = holder_of(&self.store, paused) {
             return Err(DriveError::StoreIsOpen { pid, name });
         }
@@ -149,6 +172,7 @@ impl Observer {
                 more: (self.more.iter())
                     .map(|(kind, selector)| (kind.clone(), ask(selector)))
                     .collect(),
+                set_aside: readback::set_aside(&tree, &plan.operations[name].marker),
                 doctored,
             };
             operations.insert(name.clone(), seen);
@@ -172,7 +196,14 @@ impl Observer {
         let now = effects.count().filter(|now| *now > 0);
         let is_needed = match doubled {
             Doubled::Always => now.is_some(),
-            Doubled::IfNeeded => now.is_some() && now == self.last_counts.get(operation).copied(),
+            // The same rows as before: the server kept them, and added none. As many rows that are others are no natural key.
+            Doubled::IfNeeded => {
+                now.is_some()
+                    && match &effects.outcome {
+                        ReadingOutcome::Rows(rows) => self.last_rows.get(operation) == Some(rows),
+                        ReadingOutcome::Nothing { .. } | ReadingOutcome::Unreadable { .. } => false,
+                    }
+            }
         };
         if !is_needed {
             return Ok(None);
@@ -196,6 +227,9 @@ impl Observer {
             if let Some(count) = seen.effects.count() {
                 self.last_counts.insert(name.clone(), count);
             }
+            if let ReadingOutcome::Rows(rows) = &seen.effects.outcome {
+                self.last_rows.insert(name.clone(), rows.clone());
+            }
         }
         Observation {
             format: OBSERVATION_FORMAT,
@@ -208,15 +242,7 @@ impl Observer {
 }
 
 fn query(selector: &Selector, plan: &Plan, operation: &str) -> Query {
-    let planned = &plan.operations[operation];
-    Query::new(
-        selector.clone(),
-        [
-            ("marker", planned.marker.as_str()),
-            ("operation", planned.identity.as_str()),
-            ("principal", crate::plan::PRINCIPAL),
-        ],
-    )
+    plan.operations[operation].query(selector)
 }
 
 fn reading(query: &Query, answer: Result<Rows, ReadError>) -> Reading {

@@ -4,13 +4,18 @@ use super::DriveError;
 use super::clock::{Clock, Stamp};
 use super::framing::{FrameKind, RawFrame};
 use crate::record::{Body, CaseFolder, Direction, Message, RecordError, Recorder};
+use crate::values::values_in;
 
-/// What a server may write in one case, in bytes, each frame costing [`FRAME_COST_BYTES`] more: a flood must not fill the
-/// disk.
+/// What a server may write in one case, in bytes, each frame costing [`FRAME_COST_BYTES`] more and each value in it
+/// [`VALUE_COST_BYTES`]: a flood must fill neither the disk nor the memory of who reads the record.
 pub(super) const INCOMING_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// What the record needs for a frame beside its bytes.
 const FRAME_COST_BYTES: u64 = 256;
+
+/// What the record needs in memory for a value of a frame beside its bytes. So a record has at most half of the values that
+/// its readers allow.
+const VALUE_COST_BYTES: u64 = 32;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -57,7 +62,8 @@ impl Scribe {
         frame: RawFrame,
         withheld: impl FnOnce(Option<&serde_json::Value>) -> bool,
     ) -> Result<Option<serde_json::Value>, DriveError> {
-        self.incoming_bytes += frame.length_bytes() + FRAME_COST_BYTES;
+        let values = values_in(&frame.bytes) as u64 * VALUE_COST_BYTES;
+        self.incoming_bytes += frame.length_bytes() + FRAME_COST_BYTES + values;
         if self.incoming_bytes > INCOMING_BYTES_MAX {
             return Err(DriveError::Flood);
         }

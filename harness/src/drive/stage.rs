@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::environment;
+use super::inside::refuse_outside;
 use super::outside::SideCommand;
 use super::process::LaunchSpec;
+use super::seed;
 use crate::case::{Rotation, StartStep};
 use crate::plan::{Naming, common_values};
 use crate::protocol::Offer;
-use crate::readback::TREE_DEPTH_MAX;
 use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
 
 /// Where the injected clock starts, in Unix seconds.
@@ -63,6 +64,17 @@ pub enum StageError {
     ForeignStore {
         /// The path.
         path: String,
+    },
+    /// The server made a link of its store.
+    #[error(
+        "the store {store} leads out of the case's own folder ({{data}}), to {real}: nothing was read or copied there; let the \
+         server keep its store below {{data}}, and make no link of it"
+    )]
+    Outside {
+        /// The path of the store.
+        store: PathBuf,
+        /// Where it leads.
+        real: PathBuf,
     },
 }
 
@@ -217,13 +229,17 @@ impl RunSetting {
         Ok(age_rows(&store, age, seconds, operations).map_err(|error| format!("[clock] age: {error}")))
     }
 
-    /// The SQLite file that holds the effects, where there is one.
+    /// The SQLite file that holds the effects, where there is one: to be written or locked, so it must be the case's own.
     pub fn sqlite_path(&self, stage: &Stage) -> Result<Option<PathBuf>, StageError> {
         let Some(inside) = self.target.sqlite_path() else {
             return Ok(None);
         };
         let store = self.store_path(stage)?;
-        Ok(store.map(|store| if inside.is_empty() { store } else { store.join(inside) }))
+        let sqlite = store.map(|store| if inside.is_empty() { store } else { store.join(inside) });
+        if let Some(sqlite) = &sqlite {
+            refuse_outside(sqlite, &stage.data)?;
+        }
+        Ok(sqlite)
     }
 
     /// The command by which the operator settles an operation.
@@ -250,15 +266,7 @@ impl RunSetting {
         self.store_path(&stage)?;
         self.artifacts(&stage)?;
         let seed = self.target.store.as_ref().and_then(|store| store.seed.as_ref());
-        let (path, done) = match seed {
-            None => return Ok(()),
-            Some(Seed::Script(path)) => (path, run_script(path, Path::new(":memory:"))),
-            Some(Seed::Copy(path)) => (path, fs::metadata(path).map(drop).map_err(|error| error.to_string())),
-        };
-        done.map_err(|reason| StageError::Seed {
-            path: path.clone(),
-            reason,
-        })
+        seed.map_or(Ok(()), |seed| seed::check(seed).map_err(seed_failed(seed)))
     }
 
     /// How the server of this stage is launched; the stage is one for a launch.
@@ -340,6 +348,11 @@ impl RunSetting {
         self.store_path(&self.stage_at(&self.scratch.join(case)))
     }
 
+    /// The folder of a case's own data.
+    pub(super) fn data_of(&self, case: &str) -> PathBuf {
+        self.stage_at(&self.scratch.join(case)).data
+    }
+
     /// The files and folders whose digests say what was tested.
     pub fn artifacts(&self, stage: &Stage) -> Result<Vec<String>, StageError> {
         stage.fill_all("launch.artifact", &self.target.launch.artifact)
@@ -352,18 +365,7 @@ impl RunSetting {
 
     fn seed(&self, store: &Path) -> Result<(), StageError> {
         let seed = self.target.store.as_ref().and_then(|store| store.seed.as_ref());
-        let (path, done) = match seed {
-            None => return Ok(()),
-            Some(Seed::Script(script)) => (script, run_script(script, store)),
-            Some(Seed::Copy(original)) => (
-                original,
-                copy_all(original, store, 0).map_err(|error| error.to_string()),
-            ),
-        };
-        done.map_err(|reason| StageError::Seed {
-            path: path.clone(),
-            reason,
-        })
+        seed.map_or(Ok(()), |seed| seed::make(seed, store).map_err(seed_failed(seed)))
     }
 }
 
@@ -404,28 +406,9 @@ fn age_rows(store: &Path, statement: &str, seconds: u64, operations: &[&str]) ->
     transaction.commit()
 }
 
-fn run_script(script: &Path, store: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(script).map_err(|error| error.to_string())?;
-    let connection = rusqlite::Connection::open(store).map_err(|error| error.to_string())?;
-    connection.execute_batch(&text).map_err(|error| error.to_string())?;
-    connection.close().map_err(|(_, error)| error.to_string())
-}
-
-/// Copies a file, or a folder with all that is in it; a link in a folder is copied as what it leads to.
-fn copy_all(original: &Path, into: &Path, depth: usize) -> std::io::Result<()> {
-    if depth > TREE_DEPTH_MAX {
-        let reason = format!("{} is more than {TREE_DEPTH_MAX} folders deep", original.display());
-        return Err(std::io::Error::other(reason));
-    }
-    if !original.is_dir() {
-        return fs::copy(original, into).map(drop);
-    }
-    fs::create_dir_all(into)?;
-    for entry in fs::read_dir(original)? {
-        let entry = entry?;
-        copy_all(&entry.path(), &into.join(entry.file_name()), depth + 1)?;
-    }
-    Ok(())
+fn seed_failed(seed: &Seed) -> impl FnOnce(String) -> StageError {
+    let (Seed::Script(path) | Seed::Copy(path)) = seed.clone();
+    move |reason| StageError::Seed { path, reason }
 }
 
 impl Stage {

@@ -316,12 +316,12 @@ fn holds_all(rows: &[Value], earlier: &[Value]) -> bool {
     earlier.iter().all(|row| count(rows, row) >= count(earlier, row))
 }
 
-/// How many rows hold changed data: told by the changed input where it is written, else by comparison with the rows
-/// that were there before.
+/// How many rows hold changed data: told by the changed input where rows show what is written, else by comparison with the
+/// rows that were there before. That they show it is known from the first write, whose input they then hold too.
 fn new_data(operation: &Operation, rows: &[Value], before: Option<&[Value]>) -> Option<usize> {
-    if operation.input_is_written {
-        let holds = |row: &&Value| row.to_string().contains(&operation.changed_input);
-        return Some(rows.iter().filter(holds).count());
+    let shows = |rows: &[Value], input: &str| rows.iter().filter(|row| row.to_string().contains(input)).count();
+    if operation.input_is_written && shows(before.unwrap_or(rows), &operation.input) > 0 {
+        return Some(shows(rows, &operation.changed_input));
     }
     let before = before?;
     Some(rows.iter().filter(|row| !before.contains(row)).count())

@@ -10,11 +10,13 @@
 //! - [`rows`]: which frames can have made which row.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
+//! - [`elsewhere`]: what a retry may have changed beside the effects.
 //! - [`moment`]: whether a kill that only the reply marked came after the effect.
 //! - [`verdict`]: from checks to one of the five verdicts.
 
 mod checks;
 mod disclosure;
+mod elsewhere;
 mod facts;
 mod history;
 mod moment;

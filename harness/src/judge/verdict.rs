@@ -1,6 +1,7 @@
 //! From checks to one of the five verdicts.
 
 use super::checks;
+use super::elsewhere;
 use super::facts::Facts;
 use super::moment;
 use super::rows;
@@ -58,6 +59,7 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
         .collect();
     verdict.notes = notes(&verdict.checks, plan.contract.preset.is_reference());
     verdict.notes.extend(refused_repeats(case, plan, &facts));
+    verdict.notes.extend(elsewhere::notes(plan, record));
     verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
     verdict.facts = facts.tree;
     let cut_short = cut_short(plan, record);

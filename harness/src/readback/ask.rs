@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::files::read::query_doubled;
+use super::query::ROWS_MAX;
 use super::{
-    Counted, FrozenTree, LiveFiles, LiveReader, Marker, Places, Poll, Query, ReadError, Rows, Selector, Shape,
+    Bound, Counted, FrozenTree, LiveFiles, LiveReader, Marker, Places, Poll, Query, ReadError, Rows, Selector, Shape,
     SqlQuery, duplicate_marked_rows, query_read_copy, query_tree, scan,
 };
 
@@ -24,7 +25,7 @@ pub fn ask_frozen(tree: &FrozenTree, store: &Path, query: &Query) -> Result<Rows
             let found = places_of(tree, store, query)?;
             let counted = places.count(&Places::default(), &found);
             let Some(effects) = counted.effects() else {
-                return Err(undecided(store, &counted));
+                return Err(undecided(tree, store, query, counted));
             };
             let shown = Query {
                 selector: Selector::clone(shown),
@@ -32,7 +33,14 @@ pub fn ask_frozen(tree: &FrozenTree, store: &Path, query: &Query) -> Result<Rows
             };
             let rows = ask_frozen(tree, store, &shown).ok();
             let is_alike = |rows: &Rows| u64::try_from(rows.count()).ok() == Some(effects);
-            Ok(rows.filter(is_alike).unwrap_or_else(|| numbered(effects)))
+            match rows.filter(is_alike).or_else(|| numbered(effects)) {
+                Some(rows) => Ok(rows),
+                None => Err(ReadError::TooMuch {
+                    store: store.into(),
+                    sql: query.selector.to_string(),
+                    bound: Bound::Rows,
+                }),
+            }
         }
     }
 }
@@ -66,7 +74,7 @@ pub fn ask_doubled(tree: &FrozenTree, store: &Path, query: &Query, scratch: &Pat
         Selector::Places { places, .. } => {
             let mut found = places_of(tree, store, query).ok()?;
             for seen in found.found.values_mut() {
-                seen.count *= 2;
+                seen.count = seen.count.saturating_mul(2);
             }
             let count = usize::try_from(places.count(&Places::default(), &found).effects()?).ok()?;
             let doubled = found.found.keys().map(ToString::to_string).collect();
@@ -136,19 +144,30 @@ fn places_of(tree: &FrozenTree, store: &Path, query: &Query) -> Result<Places, R
     })
 }
 
-fn undecided(store: &Path, counted: &Counted) -> ReadError {
+/// Why nothing is concluded, with the first line to paste that finds a row here at all.
+fn undecided(tree: &FrozenTree, store: &Path, query: &Query, mut counted: Counted) -> ReadError {
+    if let Counted::Disagree(disagreement) = &mut counted {
+        disagreement.selectors.retain(|selector| {
+            let query = Query {
+                selector: selector.clone(),
+                parameters: query.parameters.clone(),
+            };
+            ask_frozen(tree, store, &query).is_ok_and(|rows| rows.count() > 0)
+        });
+    }
     ReadError::Unreadable {
         store: store.into(),
         reason: counted.to_string(),
     }
 }
 
-/// Effects of which no rows can be shown.
-fn numbered(effects: u64) -> Rows {
-    Rows {
+/// Effects of which no rows can be shown; none where there are more than an answer may have.
+fn numbered(effects: u64) -> Option<Rows> {
+    let is_within = usize::try_from(effects).is_ok_and(|effects| effects <= ROWS_MAX);
+    is_within.then(|| Rows {
         columns: vec!["effect".to_owned()],
         rows: (1..=effects).map(|number| vec![Value::from(number)]).collect(),
-    }
+    })
 }
 
 /// Reads one living store again and again. Between polls it holds no file, no lock and no connection.

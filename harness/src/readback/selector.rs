@@ -29,8 +29,8 @@ pub enum Selector {
     Places {
         /// One effect.
         places: Calibration,
-        /// The place that most plausibly is the effect itself. It alone is looked at while the server lives, because a whole
-        /// store is scanned only when it is frozen; and its rows are shown where there are as many as effects.
+        /// The place that most plausibly is the effect itself, and whose rows are as many as effects. It alone is looked at while
+        /// the server lives, because a whole store is scanned only when it is frozen; and its rows are shown.
         shown: Box<Selector>,
     },
 }
@@ -148,6 +148,8 @@ impl TryFrom<Keys> for Selector {
         };
         match (keys.places, keys.shown) {
             _ if keys.parameters.is_some() => Err(FileQueryError::NotOne),
+            // One place is shown, never places in their turn: each would be a scan of the whole store.
+            (Some(_), Some(shown)) if matches!(*shown, Self::Places { .. }) => Err(FileQueryError::NotOne),
             (Some(places), Some(shown)) if keys.sql.is_none() && files == FileKeys::default() => {
                 Ok(Self::Places { places, shown })
             }
@@ -213,6 +215,7 @@ impl fmt::Display for Selector {
             Self::Sql { path: None, sql } => f.write_str(sql),
             Self::Sql { path: Some(path), sql } => write!(f, "path = {}, sql = {}", toml_text(path), toml_text(sql)),
             Self::Files(query) => f.write_str(&query.to_string().replace('\n', ", ")),
+            Self::Places { places, shown } if places.one().count() == 1 => shown.fmt(f),
             Self::Places { places, .. } => {
                 for (index, (place, count)) in places.one().enumerate() {
                     let before = if index > 0 { ", together with " } else { "" };

@@ -5,8 +5,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bounds::FRAME_VALUES_MAX;
 use crate::digest;
 use crate::plan::Plan;
+use crate::values::values_in;
 
 /// The version of the record format that this harness writes.
 pub const RECORD_FORMAT: u32 = 1;
@@ -251,7 +253,9 @@ impl Message {
             let head = &bytes[..RECORDED_HEAD_BYTES];
             return Self::oversize(direction, head, bytes.len() as u64, digest::sha256_hex(bytes));
         }
-        message.payload = serde_json::from_slice(bytes).ok();
+        if values_in(bytes) <= FRAME_VALUES_MAX {
+            message.payload = serde_json::from_slice(bytes).ok();
+        }
         let compact = message
             .payload
             .as_ref()

@@ -6,6 +6,7 @@
 //! <run>/probe/…                          the handshake that decided the era, laid out like a case
 //! <run>/calibration/…                    the search for the effect, where nobody said how it is counted; the same
 //! <run>/calibration-two/…                with two effects
+//! <run>/calibration*/searched.json       what was frozen there, file by file
 //! <run>/cases/<id>/case.toml             the frozen definition that was run
 //! <run>/cases/<id>/record.jsonl          one event a line
 //! <run>/cases/<id>/observations/<label>.json
@@ -21,9 +22,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::inventory::{Inventory, compare, sums_text};
+use super::inventory::{FileSeen, Inventory, compare, sums_text};
 use crate::digest;
 use crate::plain_file;
+use crate::readback::TREE_DEPTH_MAX;
 
 /// The file that says what was run.
 pub const RUN_FILE: &str = "run.json";
@@ -38,11 +40,14 @@ pub(super) const RUNS_FOLDER: &str = "evidence/runs";
 pub(super) const LATEST: &str = "latest";
 
 /// `SHA256SUMS` is never larger than this, in bytes.
-const SUMS_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const SUMS_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// How deep and how many files evidence may be, so that an endless tree cannot hold up a reader.
-const DEPTH_MAX: usize = 8;
-const FILES_MAX: usize = 100_000;
+const DEPTH_MAX: usize = STORE_DEPTH + TREE_DEPTH_MAX;
+const FILES_MAX: usize = 500_000;
+
+/// How deep the folder of a frozen store lies: `cases/<id>/stores/<label>`.
+const STORE_DEPTH: usize = 4;
 
 /// How large evidence may be in all, in bytes: a sparse file of many terabytes would be digested for days.
 const BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
@@ -196,7 +201,9 @@ impl Evidence {
 
     /// Writes `SHA256SUMS` over every other file. After this nothing may be added.
     pub fn seal(&self) -> Result<(), EvidenceError> {
-        let text = sums_text(&self.digests()?);
+        let (_, files) = self.walk()?;
+        let seen = files_seen(&self.root, files)?;
+        let text = sums_text(seen.iter().map(|(path, file)| (path.as_str(), file.sha256.as_str())));
         write_whole(&self.root.join(SUMS_FILE), text.as_bytes())
     }
 
@@ -210,22 +217,24 @@ impl Evidence {
         }
         let listed = match plain_file::read_bytes(&path, SUMS_BYTES_MAX) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Inventory::unsealed(strangers)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let mut inventory = Inventory::unsealed(strangers);
+                // What nobody vouches for still has to fit together.
+                if inventory.findings.is_empty() {
+                    inventory.files = files_seen(&self.root, files)?;
+                }
+                return Ok(inventory);
+            }
             Err(source) => return Err(EvidenceError::file("read", &path, source)),
         };
-        Ok(compare(&listed, &digests_of(&self.root, &files)?, strangers))
+        Ok(compare(&listed, files_seen(&self.root, files)?, strangers))
     }
 
-    fn digests(&self) -> Result<BTreeMap<String, String>, EvidenceError> {
-        let (_, files) = self.walk()?;
-        digests_of(&self.root, &files)
-    }
-
-    /// Every regular file but `SHA256SUMS`, and everything that is neither file nor folder, as relative paths.
-    fn walk(&self) -> Result<(Vec<String>, Vec<String>), EvidenceError> {
+    /// Everything that is neither file nor folder, and the size of every regular file but `SHA256SUMS`, by relative paths.
+    fn walk(&self) -> Result<(Vec<String>, BTreeMap<String, u64>), EvidenceError> {
         let mut strangers = Vec::new();
-        let mut files = Vec::new();
-        let mut bytes = 0;
+        let mut files = BTreeMap::new();
+        let mut bytes = 0_u64;
         let mut folders = vec![(self.root.clone(), 0_usize)];
         while let Some((folder, depth)) = folders.pop() {
             let entries = fs::read_dir(&folder).map_err(|source| EvidenceError::file("read", &folder, source))?;
@@ -240,8 +249,12 @@ impl Evidence {
                 } else if !kind.is_file() {
                     strangers.push(name);
                 } else if name != SUMS_FILE {
-                    bytes += entry.metadata().map_or(0, |metadata| metadata.len());
-                    files.push(name);
+                    let metadata = entry.metadata();
+                    let size = metadata
+                        .map_err(|source| EvidenceError::file("look at", &path, source))?
+                        .len();
+                    bytes = bytes.saturating_add(size);
+                    files.insert(name, size);
                 }
             }
             if depth > DEPTH_MAX || files.len() > FILES_MAX || bytes > BYTES_MAX {
@@ -292,6 +305,11 @@ impl CaseFolder {
         self.root.join("stores").join(label)
     }
 
+    /// `searched.json`.
+    pub fn searched_file(&self) -> PathBuf {
+        self.root.join("searched.json")
+    }
+
     /// `stderr/<process>.log`.
     pub fn stderr_file(&self, process: &str) -> PathBuf {
         self.root.join("stderr").join(format!("{process}.log"))
@@ -303,14 +321,13 @@ impl CaseFolder {
     }
 }
 
-fn digests_of(root: &Path, files: &[String]) -> Result<BTreeMap<String, String>, EvidenceError> {
-    let mut digests = BTreeMap::new();
-    for name in files {
-        let path = root.join(name);
+fn files_seen(root: &Path, files: BTreeMap<String, u64>) -> Result<BTreeMap<String, FileSeen>, EvidenceError> {
+    let seen = |(name, bytes): (String, u64)| {
+        let path = root.join(&name);
         let sha256 = digest::sha256_file(&path).map_err(|source| EvidenceError::file("read", &path, source))?;
-        digests.insert(name.clone(), sha256);
-    }
-    Ok(digests)
+        Ok((name, FileSeen { bytes, sha256 }))
+    };
+    files.into_iter().map(seen).collect()
 }
 
 fn relative(root: &Path, path: &Path) -> String {
@@ -394,6 +411,20 @@ mod tests {
             fs::write(&path, changed).expect("write");
             assert!(!findings(&evidence).is_empty());
         }
+    }
+
+    /// As deep as a store may be that is frozen into it.
+    #[test]
+    fn the_deepest_store_can_be_sealed() {
+        let (_folder, evidence) = sealed();
+        let store = evidence.case("lost-reply").store_folder("end");
+        let deepest = (0..TREE_DEPTH_MAX).fold(store, |folder, _| folder.join("d"));
+        fs::create_dir_all(&deepest).expect("folders");
+        fs::write(deepest.join("file"), "text").expect("write");
+        evidence.seal().expect("seal");
+        assert_eq!(findings(&evidence), [""; 0]);
+        fs::create_dir(deepest.join("d")).expect("a folder");
+        assert!(matches!(evidence.inventory(), Err(EvidenceError::TooLarge { .. })));
     }
 
     #[test]

@@ -14,6 +14,17 @@ pub struct Inventory {
     pub equal: usize,
     /// What is wrong, by path.
     pub findings: Vec<Finding>,
+    /// Every file that is there, but `SHA256SUMS`, by path; none where something lies there that is no file.
+    pub files: BTreeMap<String, FileSeen>,
+}
+
+/// One file as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSeen {
+    /// Its size.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes.
+    pub sha256: String,
 }
 
 impl Inventory {
@@ -58,7 +69,8 @@ impl fmt::Display for Finding {
 }
 
 /// Compares the text of a `SHA256SUMS` with the digests that the files have now.
-pub(super) fn compare(listed: &[u8], actual: &BTreeMap<String, String>, strangers: Vec<String>) -> Inventory {
+pub(super) fn compare(listed: &[u8], files: BTreeMap<String, FileSeen>, strangers: Vec<String>) -> Inventory {
+    let actual: BTreeMap<&String, &String> = files.iter().map(|(path, file)| (path, &file.sha256)).collect();
     let mut findings: BTreeSet<Finding> = strangers.into_iter().map(Finding::NotAFile).collect();
     let mut expected = BTreeMap::new();
     for (index, line) in String::from_utf8_lossy(listed).split_terminator('\n').enumerate() {
@@ -74,16 +86,17 @@ pub(super) fn compare(listed: &[u8], actual: &BTreeMap<String, String>, stranger
             }
         }
     }
-    for path in expected.keys().chain(actual.keys()) {
+    for path in expected.keys().chain(files.keys()) {
         match (expected.get(path), actual.get(path)) {
             (Some(_), None) => findings.insert(Finding::Missing(path.clone())),
             (None, Some(_)) => findings.insert(Finding::Extra(path.clone())),
-            (Some(expected), Some(actual)) if expected != actual => findings.insert(Finding::Changed(path.clone())),
+            (Some(expected), Some(actual)) if expected != *actual => findings.insert(Finding::Changed(path.clone())),
             (Some(_), Some(_)) | (None, None) => false,
         };
     }
     // A change that no line shows: order, doubled lines, a missing or foreign line end.
-    if findings.is_empty() && listed != sums_text(&expected).as_bytes() {
+    let text = || sums_text(expected.iter().map(|(path, sha256)| (path.as_str(), sha256.as_str())));
+    if findings.is_empty() && listed != text().as_bytes() {
         findings.insert(Finding::Sums {
             line: 1,
             reason: "it lists the right digests in another form than a harness writes".to_owned(),
@@ -93,9 +106,10 @@ pub(super) fn compare(listed: &[u8], actual: &BTreeMap<String, String>, stranger
         sealed: true,
         equal: actual
             .iter()
-            .filter(|(path, sha256)| expected.get(*path) == Some(*sha256))
+            .filter(|(path, sha256)| expected.get(**path) == Some(**sha256))
             .count(),
         findings: findings.into_iter().collect(),
+        files,
     }
 }
 
@@ -112,9 +126,6 @@ fn parse_sum(line: &str) -> Result<(&str, &str), &'static str> {
 }
 
 /// The text of a `SHA256SUMS`, in the form of coreutils.
-pub(super) fn sums_text(digests: &BTreeMap<String, String>) -> String {
-    digests
-        .iter()
-        .map(|(path, sha256)| format!("{sha256}  {path}\n"))
-        .collect()
+pub(super) fn sums_text<'a>(digests: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    digests.map(|(path, sha256)| format!("{sha256}  {path}\n")).collect()
 }

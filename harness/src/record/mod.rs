@@ -1,7 +1,9 @@
 //! Records: the one event type, its writer and reader, observations, the evidence folder and its digests.
 //!
+//! - `bounds`: how much of a record is read into memory.
 //! - [`event`]: what can happen in a case, one line of `record.jsonl` each.
 //! - [`observation`]: what one read-back saw.
+//! - [`searched`]: the store in which a search looked for the effect.
 //! - [`recorder`]: the writer, which orders events, and the reader.
 //! - [`run`]: the type of `run.json`.
 //! - [`baseline`]: what a run was expected to come to.
@@ -12,6 +14,7 @@
 //! - [`runs`]: how a word names a run.
 
 mod baseline;
+mod bounds;
 mod event;
 mod evidence;
 mod inventory;
@@ -20,6 +23,7 @@ mod reader;
 mod recorder;
 mod run;
 mod runs;
+mod searched;
 mod verdict;
 
 pub use baseline::{Baseline, EXPECTED_FORMAT, ExpectedFailure, ExpectedFailures, ExpectedFile, ExpectedVerdicts};
@@ -28,7 +32,7 @@ pub use event::{
     Transport,
 };
 pub use evidence::{CaseFolder, Evidence, EvidenceError, RUN_FILE, SUMS_FILE};
-pub use inventory::{Finding, Inventory};
+pub use inventory::{FileSeen, Finding, Inventory};
 pub use observation::{Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome};
 pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};
@@ -36,4 +40,5 @@ pub use run::{
     ArtifactDigest, CaseSummary, HarnessSummary, Host, RUN_FORMAT, Run, RunState, ServerSeen, TargetSummary,
 };
 pub use runs::{RunNameError, find_run};
+pub use searched::{SEARCHED_FORMAT, Searched};
 pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};

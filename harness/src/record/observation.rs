@@ -66,6 +66,9 @@ pub struct OperationSeen {
     /// What else the profile reads, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub more: BTreeMap<String, Reading>,
+    /// Files that carry the marker and were not counted, because by their names a save left them behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<String>,
     /// The same count on a copy in which the marked rows were doubled, where the case asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doctored: Option<Doctored>,

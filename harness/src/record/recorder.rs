@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::bounds::Allowance;
 use super::event::{Body, Event, RECORD_FORMAT};
 use super::evidence::CaseFolder;
 use super::observation::{OBSERVATION_FORMAT, Observation};
@@ -108,7 +109,10 @@ impl Record {
         let text = read_bounded(&path)?;
         let mut events = Vec::new();
         let mut observations = BTreeMap::new();
+        let mut allowance = Allowance::new();
         for (index, line) in text.lines().enumerate() {
+            let refused = |reason| RecordError::line(&path, index + 1, reason);
+            allowance.line(line).map_err(refused)?;
             let event: Event = serde_json::from_str(line)
                 .map_err(|error| RecordError::line(&path, index + 1, format!("not an event: {error}")))?;
             if event.seq != index as u64 + 1 {
@@ -130,7 +134,11 @@ impl Record {
                         "the label of an observation is no plain name",
                     ));
                 }
-                observations.insert(label.clone(), read_observation(folder, label, sha256)?);
+                if observations.contains_key(label) {
+                    return Err(refused(format!("`{label}` was observed before")));
+                }
+                let observation = read_observation(folder, label, sha256, &mut allowance)?;
+                observations.insert(label.clone(), observation);
             }
             events.push(event);
         }
@@ -146,9 +154,16 @@ impl Record {
     }
 }
 
-fn read_observation(folder: &CaseFolder, label: &str, sha256: &str) -> Result<Observation, RecordError> {
+fn read_observation(
+    folder: &CaseFolder,
+    label: &str,
+    sha256: &str,
+    allowance: &mut Allowance,
+) -> Result<Observation, RecordError> {
     let path = folder.observation_file(label);
     let text = read_bounded(&path)?;
+    let taken = allowance.observation(&text);
+    taken.map_err(|reason| RecordError::line(&path, 1, reason))?;
     if digest::sha256_hex(text.as_bytes()) != sha256 {
         return Err(RecordError::line(
             &path,

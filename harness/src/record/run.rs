@@ -127,6 +127,9 @@ pub struct TargetSummary {
     pub read_effects: Option<Selector>,
     /// What counts as an operation row.
     pub read_ledger: Option<Selector>,
+    /// What else is read, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub read_more: BTreeMap<String, Selector>,
     /// Digests of what was launched.
     pub artifacts: Vec<ArtifactDigest>,
 }

@@ -42,13 +42,11 @@ pub fn show_server(printer: &mut Printer, report: &RunReport) {
 /// Says where the effect was found.
 pub fn show_effect(printer: &mut Printer, selector: &Selector) {
     let found = match selector {
-        Selector::Places { places, .. } => {
-            format!(
-                "found by marker in {} places that grow alike: {selector}",
-                places.one().count()
-            )
+        Selector::Places { places, .. } if places.one().count() > 1 => {
+            let places = places.one().count();
+            format!("found by marker in {places} places that grow alike: {selector}")
         }
-        Selector::Sql { .. } | Selector::Files(_) => format!("found by marker: {selector}"),
+        Selector::Sql { .. } | Selector::Files(_) | Selector::Places { .. } => format!("found by marker: {selector}"),
     };
     printer.line(&[span(Style::Bold, "effects   "), plain(found)]);
 }

@@ -95,6 +95,21 @@ fn a_server_that_knows_content_is_controlled_on_doubled_files() {
     }
 }
 
+/// Where rows show no input, because a file is told by its digest, changed data is told by comparison.
+#[test]
+fn data_that_was_changed_inside_a_file_is_seen() {
+    let (keep_in, path, read, _) = KINDS[2];
+    let overwrites = profile(keep_in, path, read)
+        .flags("--conflict apply --dedupe key")
+        .part(
+            "write",
+            "tool = \"create_order\"\narguments = { note = \"{marker} {input}\", qty = 1, key = \"{operation}\" }",
+        );
+    let run = Harness::new().target(&overwrites).case("changed-input").run();
+    run.exits(1);
+    assert_eq!(run.check("changed-input", "no-new-data"), "broken");
+}
+
 #[test]
 fn a_torn_file_is_seen_as_torn_and_never_passes() {
     let (keep_in, path, read, _) = KINDS[0];

@@ -19,6 +19,8 @@
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
+//! | `forged.rs` | evidence that was forged by somebody who has the harness |
+//! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
 //! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
 //! | `fingerprint.rs` | the fingerprint of a request, every refusal with its place, and the key nowhere |
@@ -40,8 +42,10 @@ mod defects;
 mod elicitation;
 mod files;
 mod fingerprint;
+mod forged;
 mod hostile;
 mod kills;
+mod misled;
 mod no_file;
 mod outside;
 mod own_cases;

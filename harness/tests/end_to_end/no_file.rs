@@ -61,6 +61,45 @@ fn places_that_disagree_are_told_with_the_flag_to_paste() {
     assert_eq!(run.verdict("lost-reply"), "unguarded");
 }
 
+/// A place that was found is not the only one that is looked at: a second effect in another file is no pass.
+#[test]
+fn a_second_effect_in_another_file_is_seen_by_a_search() {
+    let program = plain_server().display().to_string();
+    let database = "{data}/orders.jsonl";
+    for case in ["identical-retry", "lost-reply"] {
+        let harness = Harness::new().words(&["--write", WRITE, "--store", "{data}", "--case", case]);
+        let server = [
+            &program,
+            "--database",
+            database,
+            "--keep-in",
+            "lines",
+            "--misbehave",
+            "copy-on-retry",
+        ];
+        let done = harness.server(&server).run_human();
+        done.exits(3);
+        let parts = [
+            "found by marker: path = \"orders.jsonl\"",
+            "places disagree: orders.again +1 (one effect: +0)",
+        ];
+        for part in parts {
+            assert!(done.stdout.contains(part), "{part} is not in {}", done.stdout);
+        }
+    }
+}
+
+/// What holds no marker is in no count; that it grew with a retry is said all the same.
+#[test]
+fn what_a_retry_changed_beside_the_effect_is_told() {
+    let done = command(&["--case", "lost-reply"], &["--misbehave", "tally-on-retry"]).run_human();
+    done.exits(0);
+    let part = "beside the effects table `payments` grew from 0 to 1 rows";
+    assert!(done.stdout.contains(part), "{part} is not in {}", done.stdout);
+    let done = command(&["--case", "lost-reply"], &[]).run_human();
+    assert!(!done.stdout.contains("beside the effects"), "{}", done.stdout);
+}
+
 #[test]
 fn a_server_that_writes_elsewhere_is_inconclusive() {
     let done = command(&[], &["--misbehave", "write-elsewhere"]).run_human();

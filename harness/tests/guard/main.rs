@@ -211,7 +211,7 @@ impl Guarded {
 }
 
 fn trials() -> Vec<Trial> {
-    let table: [(&str, fn()); 11] = [
+    let table: [(&str, fn()); 13] = [
         ("a_run_that_exits_leaves_nothing_and_its_code_is_the_guards", || {
             assert_eq!(start("exit").end(), 7);
         }),
@@ -227,6 +227,11 @@ fn trials() -> Vec<Trial> {
         ),
         ("an_interrupt_lets_the_run_finish", an_interrupt_lets_the_run_finish),
         ("an_interrupt_reaches_a_stopped_run", an_interrupt_reaches_a_stopped_run),
+        ("a_stopped_run_is_told_to_go_on", a_stopped_run_is_told_to_go_on),
+        (
+            "a_run_that_is_stopped_again_and_again_is_killed",
+            a_run_that_is_stopped_again_and_again_is_killed,
+        ),
         ("a_second_interrupt_kills_the_run", a_second_interrupt_kills_the_run),
         (
             "a_guard_that_died_before_it_was_watched",
@@ -321,6 +326,36 @@ fn an_interrupt_reaches_a_stopped_run() {
     kill_process(Pid::from_raw(guarded.run).unwrap(), Signal::STOP).unwrap();
     kill_process(guarded.guard_pid(), Signal::INT).unwrap();
     assert_eq!(guarded.end(), 130);
+}
+
+fn is_stopped(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:\tT"))
+}
+
+/// A server has the same user, and could hold up the run for ever.
+fn a_stopped_run_is_told_to_go_on() {
+    let mut guarded = start("finish-on-interrupt");
+    guarded.all_are_there();
+    for _ in 0..3 {
+        kill_process(Pid::from_raw(guarded.run).unwrap(), Signal::STOP).unwrap();
+        let goes_on = clock::wait_until_blocking(WAIT_MAX, || !is_stopped(guarded.run));
+        assert!(goes_on, "the run stands still");
+    }
+    kill_process(guarded.guard_pid(), Signal::INT).unwrap();
+    assert_eq!(guarded.end(), 130);
+}
+
+fn a_run_that_is_stopped_again_and_again_is_killed() {
+    let guarded = start("park");
+    guarded.all_are_there();
+    let run_is_gone = || {
+        // Once it was reaped this fails.
+        let _ = kill_process(Pid::from_raw(guarded.run).unwrap(), Signal::STOP);
+        !marked(&guarded.mark).contains(&guarded.run)
+    };
+    assert!(clock::wait_until_blocking(WAIT_MAX, run_is_gone), "the run lives on");
+    assert_eq!(guarded.end(), 137);
 }
 
 fn a_second_interrupt_kills_the_run() {

@@ -41,7 +41,11 @@ pub(crate) const TESTS: &[Test] = &[
 /// The key dies with the process: the retry after a crash is refused, whatever became of the first attempt.
 fn a_confirmation_is_good_for_two_writes() {
     let run = Part::PythonSdk.target("python-sdk-mrtr").run();
-    run.exits(0);
+    // Two processes of this server refuse each other's states, so they cannot be inside one write at once.
+    run.exits(3);
+    assert_eq!(run.verdict("concurrent-first-use"), "inconclusive");
+    assert_eq!(run.verdict("restart-between-rounds"), "unguarded");
+    assert_eq!(run.verdict("undeclared-capability"), "pass");
     assert_eq!(run.json["target"]["server"]["protocol"], "2026-07-28");
     is_doubled(&run, "identical-retry");
     assert_eq!(run.fact("identical-retry", "/attempt/input_required"), true);

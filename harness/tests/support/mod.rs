@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) mod broker;
+pub(crate) mod forge;
 pub(crate) mod profile;
 pub(crate) mod python;
 pub(crate) mod redact;

@@ -68,7 +68,8 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
         return Ok(scribe.write(None, Body::CaseEnded { outcome })?);
     }
     let stage = run.setting.stage(&run.case.id)?;
-    let observer = Observer::new(&run.setting.target, run.setting.store_path(&stage)?);
+    let store = run.setting.store_path(&stage)?;
+    let observer = Observer::new(&run.setting.target, store, stage.data.clone());
     let mut driver = Driver {
         run,
         scribe,

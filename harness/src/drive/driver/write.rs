@@ -164,7 +164,7 @@ impl Driver<'_> {
                 "the effect cannot be watched: the target has no read-back".to_owned()
             ));
         };
-        let (reader, query) = observer.watch(self.run.plan, &write.operation);
+        let (reader, query) = observer.watch(self.run.plan, &write.operation)?;
         let mut watch = Watch::new(reader, query);
         // A store that stays unreadable for so long counts as one that nobody can read beside this server.
         let before = watch.count_until_read(bounds.withheld_reply_ms).await?;

@@ -43,6 +43,9 @@ const CLAIM_FILE: &str = ".claimed";
 /// The run is waited for in slices of this length; it has no bound of its own here.
 const WAIT_SLICE: Duration = Duration::from_secs(3600);
 
+/// So often a stopped run is told to go on. Who stops it once more wants it not to end, and then it is killed.
+const STOPS_MAX: u32 = 10;
+
 type Hook = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Run {
@@ -102,15 +105,21 @@ fn stand_guard() -> Result<Ended, GuardError> {
 async fn watch_over(scratch: &Path) -> Result<Exit, GuardError> {
     let mut interrupts = Interrupts::listen().map_err(GuardError::at("listen for signals"))?;
     // Started with SIGCHLD ignored we could not see how the run ends. A handler undoes that.
-    let _ = signal(SignalKind::child()).map_err(GuardError::at("listen for signals"))?;
+    let mut children = signal(SignalKind::child()).map_err(GuardError::at("listen for signals"))?;
     let mut run = spawn_run(scratch)?;
     let pid = run.id().cast_signed();
     let watch = ExitWatch::new(pid);
     let mut was_interrupted = false;
+    let mut stops = 0;
     let exit = loop {
         tokio::select! {
             wait = watch.wait(WAIT_SLICE) => if let ExitWait::Ended(exit) = wait {
                 break exit;
+            },
+            Some(()) = children.recv() => if is_stopped(pid) {
+                stops += 1;
+                let answer = if stops > STOPS_MAX { Signal::KILL } else { Signal::CONT };
+                let _ = kill_process(typed(pid), answer);
             },
             interrupt = interrupts.interrupted() => {
                 let forwarded = match interrupt {
@@ -130,6 +139,12 @@ async fn watch_over(scratch: &Path) -> Result<Exit, GuardError> {
     // It is a zombie, so this does not wait.
     run.wait().map_err(GuardError::at("reap the run"))?;
     Ok(exit)
+}
+
+/// Whether something stopped the run: a server has the same user, and no wait of a stopped run ends. One that is being
+/// traced is not stopped.
+fn is_stopped(pid: Pid) -> bool {
+    procfs::stat(pid).is_some_and(|stat| stat.state == 'T')
 }
 
 fn spawn_run(scratch: &Path) -> Result<Child, GuardError> {

@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 use super::aside::is_set_aside;
 use super::json::{self, Broken};
 use super::query::FileQuery;
-use super::rows::{Element, cell, table};
+use super::rows::{Element, cell, size, table};
 use crate::readback::error::Bound;
 use crate::readback::marker::Marker;
-use crate::readback::query::ROWS_MAX;
+use crate::readback::query::{ANSWER_BYTES_MAX, ROWS_MAX};
 use crate::readback::{ReadError, Rows};
 
 /// What a query of files found.
@@ -61,7 +61,7 @@ impl Question<'_> {
             FileQuery::Json { pointer, .. } => self.in_document(self.only(files)?, pointer),
             FileQuery::JsonLines { .. } => self.in_lines(self.only(files)?),
             FileQuery::Files { glob } => self.in_files(files, glob, &["file", "bytes", "sha256"], one_row),
-            FileQuery::Text { glob } => self.in_files(files, glob, &["file", "line", "text"], rows_of_lines),
+            FileQuery::Text { glob } => self.in_files(files, glob, &["file", "text"], rows_of_lines),
         }
     }
 
@@ -100,9 +100,11 @@ impl Question<'_> {
 
     fn in_lines(&self, (name, bytes): (&str, &[u8])) -> Result<FileAnswer, ReadError> {
         let mut values: Vec<Value> = Vec::new();
-        let read = json::each_line(bytes, |line| {
-            values.push(serde_json::from_slice(line)?);
-            Ok(())
+        let read = json::refuse_too_many_values(bytes).and_then(|()| {
+            json::each_line(bytes, |line| {
+                values.push(serde_json::from_slice(line)?);
+                Ok(())
+            })
         });
         match read {
             Ok(()) => self.rows_of(elements(&values), None),
@@ -140,12 +142,17 @@ impl Question<'_> {
     ) -> Result<FileAnswer, ReadError> {
         let mut rows = Vec::new();
         let mut set_aside = Vec::new();
+        let mut bytes_left = ANSWER_BYTES_MAX;
         for (name, bytes) in files {
             let found = rows_of(name, bytes, self.marker);
             if !found.is_empty() && is_set_aside(name) && !is_set_aside(glob) {
                 set_aside.push(name.clone());
                 continue;
             }
+            let bytes: usize = found.iter().flatten().map(size).sum();
+            bytes_left = bytes_left
+                .checked_sub(bytes)
+                .ok_or_else(|| self.too_much(Bound::Answer))?;
             rows.extend(found);
             if rows.len() > ROWS_MAX {
                 return Err(self.too_much(Bound::Rows));
@@ -190,13 +197,14 @@ fn one_row(name: &str, bytes: &[u8], marker: &Marker) -> Vec<Vec<Value>> {
     vec![vec![json!(name), json!(bytes.len()), json!(sha256)]]
 }
 
-/// A line with two occurrences gives two rows. At most one row more than an answer may have is made for a file.
+/// A line with two occurrences gives two rows. Its number is no part of them: a line that moved is the same line. At most one row more than an answer may have is made for a file.
 fn rows_of_lines(name: &str, bytes: &[u8], marker: &Marker) -> Vec<Vec<Value>> {
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
-    let rows = lines.flat_map(|(index, line)| {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let rows = lines.flat_map(|line| {
         let found = usize::try_from(marker.occurrences(line)).unwrap_or(usize::MAX);
-        let text = || cell(&json!(String::from_utf8_lossy(line)));
-        (0..found).map(move |_| vec![json!(name), json!(index + 1), text()])
+        // Once for a line, however often the marker stands in it: a long line is shown by its digest.
+        let text = (found > 0).then(|| cell(&json!(String::from_utf8_lossy(line))));
+        (0..found).map(move |_| vec![json!(name), text.clone().unwrap_or_default()])
     });
     rows.take(ROWS_MAX + 1).collect()
 }

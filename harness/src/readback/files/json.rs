@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::values::{VALUES_MAX, values_in};
+
 /// Why bytes are not what they should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
@@ -28,7 +30,20 @@ impl fmt::Display for Broken {
 
 /// Reads one document. An empty file is torn: a save that truncates first, or one that never came.
 pub fn document(bytes: &[u8]) -> Result<Value, Broken> {
+    refuse_too_many_values(bytes)?;
     serde_json::from_slice(without_mark(bytes)).map_err(|error| broken(&error, error.line().max(1)))
+}
+
+/// What is held in memory as values is bounded by their number, and not by the size of the file.
+pub(super) fn refuse_too_many_values(bytes: &[u8]) -> Result<(), Broken> {
+    if values_in(bytes) <= VALUES_MAX {
+        return Ok(());
+    }
+    Err(Broken {
+        is_torn: false,
+        line: 1,
+        reason: format!("it has more than {VALUES_MAX} values; start from a smaller store"),
+    })
 }
 
 /// Reads lines, and calls for each that is not blank. The last line may lack its end (many servers join lines and end

@@ -6,6 +6,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Longest glob. What it becomes is much larger.
+pub const GLOB_BYTES_MAX: usize = 1024;
+
+/// How much of a longer one an error repeats.
+const GLOB_LETTERS_TOLD: usize = 40;
+
 /// Which parts of which files are effects. The marker selects among them; it stands anywhere inside.
 ///
 /// Written as in a profile: `json = "/entities"`, `jsonl = true`, `files = "notes/*.md"` or `text = "notes.txt"`, with
@@ -178,12 +184,42 @@ pub(in crate::readback) fn toml_text(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// What a glob matches.
-pub(super) fn matcher(glob: &str) -> Result<globset::GlobMatcher, FileQueryError> {
+/// What a glob matches. A set of one, because only a set says what the machine behind it refuses; a matcher panics.
+pub(super) fn matcher(glob: &str) -> Result<globset::GlobSet, FileQueryError> {
+    if glob.len() > GLOB_BYTES_MAX {
+        let head: String = glob.chars().take(GLOB_LETTERS_TOLD).collect();
+        return Err(FileQueryError::Glob {
+            glob: head + "…",
+            reason: format!("it has {} bytes, more than {GLOB_BYTES_MAX}; use `*`", glob.len()),
+        });
+    }
     let built = globset::GlobBuilder::new(glob).literal_separator(true).build();
-    let matcher = built.map(|built| built.compile_matcher());
-    matcher.map_err(|error| FileQueryError::Glob {
+    let set = built.and_then(|built| globset::GlobSet::builder().add(built).build());
+    set.map_err(|error| FileQueryError::Glob {
         glob: glob.into(),
         reason: error.kind().to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_are_bounded_and_none_panics() {
+        let nested = |depth: usize| "{".repeat(depth) + "a" + &"}".repeat(depth);
+        for glob in [
+            nested(500),
+            nested(300),
+            "?".repeat(GLOB_BYTES_MAX),
+            "[!a]*".repeat(200),
+        ] {
+            // Whether it is one is for the library to say.
+            let _ = matcher(&glob);
+        }
+        assert!(matcher(&"?".repeat(GLOB_BYTES_MAX)).is_ok());
+        let told = matcher(&"é".repeat(GLOB_BYTES_MAX)).map(drop).expect_err("too long");
+        assert!(told.to_string().contains("it has 2048 bytes, more than 1024"), "{told}");
+        assert!(told.to_string().len() < 200, "{told}");
+    }
 }

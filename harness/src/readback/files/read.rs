@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::answer::{FileAnswer, Question};
+use super::aside::is_set_aside;
 use super::double::double;
 use super::query::{FileQuery, matcher};
 use super::tree::{FrozenTree, Original, Shape, belongs_to_sqlite, open_plain};
@@ -19,7 +20,7 @@ use super::walk::Listing;
 use crate::plain_file;
 use crate::readback::query::LIVE_STORE_BYTES_MAX;
 use crate::readback::sqlite::live::Poll;
-use crate::readback::{FreezeError, Marker, ReadError, Rows};
+use crate::readback::{FreezeError, FrozenFile, Marker, ReadError, Rows};
 
 /// Most bytes that one query of files reads into memory.
 pub const FILES_READ_BYTES_MAX: u64 = LIVE_STORE_BYTES_MAX;
@@ -58,6 +59,21 @@ pub fn query_doubled(
     }
     Ok(Some((question.answer(&doubled)?, changed)))
 }
+/// The files of a frozen store that carry a marker and by their names were left behind by a save: no query counts them. A file
+/// that cannot be read, or is too large to be, is not among them.
+pub fn set_aside(tree: &FrozenTree, marker: &str) -> Vec<String> {
+    let Ok(marker) = Marker::new(marker) else {
+        return Vec::new();
+    };
+    let carries = |file: &&FrozenFile| {
+        let read = || plain_file::open(&tree.root.join(&file.name)).and_then(read_bounded);
+        is_set_aside(&file.name)
+            && (marker.is_in(&file.name) || read().is_ok_and(|bytes| marker.occurrences(&bytes) > 0))
+    };
+    let left = tree.files.iter().filter(carries);
+    left.map(|file| file.name.clone()).collect()
+}
+
 /// Reads one store of files again and again beside its living server. Between polls it holds no file.
 #[derive(Debug)]
 pub struct LiveFiles {
@@ -131,7 +147,8 @@ impl Question<'_> {
         let mut bytes = BTreeMap::new();
         for name in self.wanted(tree.shape, &files, &databases)? {
             let path = tree.root.join(&name);
-            let read = plain_file::open(&path).and_then(read_bounded);
+            let recorded = files.get(&name).copied().unwrap_or_default();
+            let read = plain_file::read_recorded(&path, recorded);
             bytes.insert(name, read.map_err(|error| self.unreadable(&path, &error))?);
         }
         Ok(bytes)
@@ -166,7 +183,7 @@ impl Question<'_> {
                 store: self.store.into(),
             });
         }
-        let bytes: u64 = wanted.values().copied().sum();
+        let bytes = wanted.values().fold(0_u64, |sum, bytes| sum.saturating_add(**bytes));
         if bytes > FILES_READ_BYTES_MAX {
             let reason = format!(
                 "`{}` is about {bytes} bytes, more than {FILES_READ_BYTES_MAX}; name fewer files, or start from a smaller store",

@@ -1,4 +1,4 @@
-//! Elements of JSON as rows: one for each element, one column for each key that holds a single value.
+//! Elements of JSON as rows: one for each element, one column for each key that holds a single value, and one for the rest.
 //!
 //! Must not fail on a long text: nobody can ask a document for less of it, so such a text is shown by size and digest.
 
@@ -10,11 +10,15 @@ use crate::readback::error::Bound;
 use crate::readback::marker::Marker;
 use crate::readback::query::{ANSWER_BYTES_MAX, CELL_BYTES_MAX, ROWS_MAX};
 
-/// Most columns that are made of keys; further keys are not shown. What is counted are rows.
+/// Most columns that are made of keys; further keys stand in the rest. What is counted are rows.
 pub const KEY_COLUMNS_MAX: usize = 100;
 
 /// The column of elements that are no objects, and of objects without any single value.
 const VALUE: &str = "value";
+
+/// The column of what has no column of its own: arrays, objects, and keys beyond [`KEY_COLUMNS_MAX`]. Two elements that differ
+/// in it are two different rows.
+const REST: &str = "rest";
 
 /// The column of the keys of members.
 const KEY: &str = "key";
@@ -70,6 +74,7 @@ struct Columns<'a> {
     has_key: bool,
     keys: Vec<&'a str>,
     has_value: bool,
+    has_rest: bool,
 }
 
 impl<'a> Columns<'a> {
@@ -80,9 +85,11 @@ impl<'a> Columns<'a> {
                 keys.push(key);
             }
         }
+        let has_rest = elements.iter().any(|element| rest(element.value, &keys).is_some());
         Self {
             has_key: elements.iter().any(|element| element.key.is_some()),
             keys,
+            has_rest,
             has_value: elements.iter().any(|element| singles(element.value).next().is_none()),
         }
     }
@@ -90,7 +97,12 @@ impl<'a> Columns<'a> {
     fn names(&self) -> Vec<String> {
         let key = self.has_key.then_some(KEY);
         let value = self.has_value.then_some(VALUE);
-        let names = key.into_iter().chain(self.keys.iter().copied()).chain(value);
+        let rest = self.has_rest.then_some(REST);
+        let names = key
+            .into_iter()
+            .chain(self.keys.iter().copied())
+            .chain(value)
+            .chain(rest);
         names.map(str::to_owned).collect()
     }
 
@@ -107,8 +119,20 @@ impl<'a> Columns<'a> {
             let is_shown = singles(element.value).next().is_none();
             row.push(if is_shown { cell(element.value) } else { Value::Null });
         }
+        if self.has_rest {
+            row.push(rest(element.value, &self.keys).map_or(Value::Null, |rest| cell(&rest)));
+        }
         row
     }
+}
+
+/// The members of an object that have no column; none where all have one, or where the object is shown whole.
+fn rest(value: &Value, keys: &[&str]) -> Option<Value> {
+    singles(value).next()?;
+    let members = value.as_object()?.iter();
+    let rest = members.filter(|(key, value)| !is_single(value) || !keys.contains(&key.as_str()));
+    let rest: serde_json::Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+    (!rest.is_empty()).then_some(Value::Object(rest))
 }
 
 /// The members of an object that are single values.
@@ -137,6 +161,7 @@ pub(super) fn cell(value: &Value) -> Value {
     Value::String(text)
 }
 
-fn size(cell: &Value) -> usize {
+/// How many bytes of an answer a cell is.
+pub(super) fn size(cell: &Value) -> usize {
     cell.as_str().map_or(size_of::<u64>(), str::len)
 }

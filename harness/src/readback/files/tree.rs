@@ -13,6 +13,7 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use super::walk::{Listing, Stranger, failed, walk};
+use crate::readback::sqlite::cells::table_counts;
 use crate::readback::sqlite::freeze::{FROZEN_BYTES_MAX, copy_one, digest, freeze, name_of};
 use crate::readback::sqlite::recognise::{SUFFIXES_BESIDE, is_sqlite};
 use crate::readback::{FreezeError, FrozenFile};
@@ -35,16 +36,6 @@ pub struct FrozenTree {
     pub folders: BTreeSet<String>,
     /// What was not copied, by name.
     pub strangers: BTreeMap<String, Stranger>,
-}
-
-impl FrozenTree {
-    /// The files that lie under the root now, read copies too. Nothing where there is no such folder.
-    pub fn files_there(&self) -> Result<BTreeSet<String>, FreezeError> {
-        if !self.root.exists() {
-            return Ok(BTreeSet::new());
-        }
-        Ok(walk(&self.root)?.files.into_keys().collect())
-    }
 }
 
 /// What a store of files is.
@@ -71,6 +62,9 @@ pub struct FrozenDatabase {
     pub read_copy: Option<String>,
     /// Why there is no read copy.
     pub problem: Option<String>,
+    /// How many rows each of its tables has, as far as they can be counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, u64>,
 }
 
 /// Copies a folder, or one file, whose users are all dead into a folder (made if need be, nothing in it overwritten).
@@ -80,7 +74,11 @@ pub fn freeze_tree(store: &Path, into: &Path) -> Result<FrozenTree, FreezeError>
     let original = Original::look(store)?;
     original.refuse_inside(into)?;
     let listing = original.list()?;
-    if listing.files.values().sum::<u64>() > FROZEN_BYTES_MAX {
+    let bytes = listing
+        .files
+        .values()
+        .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    if bytes > FROZEN_BYTES_MAX {
         return Err(FreezeError::TooLarge { file: store.into() });
     }
     let databases = original.databases(&listing)?;
@@ -154,7 +152,9 @@ fn freeze_database(
         file
     };
     let read_copy = frozen.read_copy.as_deref().and_then(Path::file_name);
+    let tables = frozen.read_copy.as_deref().map(table_counts).unwrap_or_default();
     let database = FrozenDatabase {
+        tables,
         name: name.to_owned(),
         read_copy: read_copy.map(|file| format!("{prefix}{}", file.to_string_lossy())),
         problem: frozen.problem,

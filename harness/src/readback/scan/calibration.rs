@@ -12,8 +12,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{Place, Places, Sighting};
-use super::suggestion::suggest;
+use super::place::{Place, Places, Sighting, pairs};
+use super::suggestion::ranked;
 use crate::readback::selector::{Selector, flag, profile_line};
 
 /// How many places a message names.
@@ -25,7 +25,7 @@ const PLACES_TOLD_MAX: usize = 8;
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// The places of one effect, each of which grows by at least one.
-    #[serde(with = "super::place::pairs")]
+    #[serde(serialize_with = "pairs::serialize", deserialize_with = "pairs::deserialize_some")]
     #[cfg_attr(test, schemars(with = "Vec<(Place, Sighting)>"))]
     one: BTreeMap<Place, Sighting>,
     /// Files that could not be read as what their names say, from the start: they are of another format.
@@ -85,8 +85,8 @@ pub enum Counted {
 pub struct Disagreement {
     /// The places of one effect, and all others that changed.
     pub places: Vec<Growth>,
-    /// What to say of the effects if the most plausible place is the one that counts.
-    pub selector: Option<Selector>,
+    /// What to say of the effects if one of the places is the one that counts, the most plausible first.
+    pub selectors: Vec<Selector>,
 }
 
 /// One place that changed, or should have.
@@ -158,8 +158,8 @@ impl Calibration {
         self.one.iter().map(|(place, seen)| (place, seen.count))
     }
 
-    /// What selects the place that most plausibly is the effect itself.
-    pub fn most_plausible(&self) -> Selector {
+    /// What selects one of the places, the one that most plausibly is the effect itself first.
+    pub fn plausible(&self) -> Vec<Selector> {
         let growths: Vec<Growth> = (self.one.iter())
             .map(|(place, seen)| Growth {
                 place: place.clone(),
@@ -168,7 +168,7 @@ impl Calibration {
                 now: *seen,
             })
             .collect();
-        suggest(&growths).expect("one effect has at least one place")
+        ranked(&growths)
     }
 
     /// Counts the effects between two states.
@@ -185,7 +185,7 @@ impl Calibration {
             Some(0) if now.found.is_empty() => Counted::Nowhere,
             Some(effects) => Counted::Effects(effects),
             None => Counted::Disagree(Disagreement {
-                selector: suggest(&growths),
+                selectors: ranked(&growths),
                 places: growths,
             }),
         }
@@ -314,7 +314,7 @@ impl fmt::Display for Disagreement {
         if self.places.len() > PLACES_TOLD_MAX {
             write!(f, ", and {} more", self.places.len() - PLACES_TOLD_MAX)?;
         }
-        match &self.selector {
+        match self.selectors.first() {
             Some(selector) => write!(
                 f,
                 "; say which counts, such as {} (in a profile, under [read]: {})",

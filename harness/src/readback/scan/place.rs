@@ -88,7 +88,7 @@ impl Sighting {
 
     /// Adds another sighting in the same place.
     pub fn add(&mut self, other: Self) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.is_whole &= other.is_whole;
         self.is_line |= other.is_line;
     }
@@ -195,9 +195,11 @@ impl fmt::Display for Place {
 pub(super) mod pairs {
     use std::collections::BTreeMap;
 
+    use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
     use super::{Place, Sighting};
+    use crate::readback::scan::search::PLACES_MAX;
 
     pub(in crate::readback::scan) fn serialize<S: Serializer>(
         map: &BTreeMap<Place, Sighting>,
@@ -213,5 +215,23 @@ pub(super) mod pairs {
         Ok(Vec::<(Place, Sighting)>::deserialize(deserializer)?
             .into_iter()
             .collect())
+    }
+
+    /// At least one, and no more than a scan can find.
+    pub(in crate::readback::scan) fn deserialize_some<'de, D>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Place, Sighting>, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        let places = deserialize(deserializer)?;
+        if places.is_empty() || places.len() > PLACES_MAX {
+            let reason = format!("{} places, where one effect has 1 to {PLACES_MAX}", places.len());
+            return Err(D::Error::custom(reason));
+        }
+        if let Some(place) = places.keys().find(|place| places[*place].count == 0) {
+            return Err(D::Error::custom(format!("{place} does not grow by one effect")));
+        }
+        Ok(places)
     }
 }

@@ -4,12 +4,12 @@
 //! and whenever: a reviewer scans the same bytes again.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::place::{Inside, Place, Places, Sighting, general_path};
 use super::walk::{self, Pointers};
+use crate::plain_file;
 use crate::readback::files::aside::is_set_aside;
 use crate::readback::files::json::Broken;
 use crate::readback::files::tree::belongs_to_sqlite;
@@ -63,7 +63,10 @@ pub enum ScanError {
 
 /// Finds every place of a marker in a frozen store. A store that is not there has none.
 pub fn scan(tree: &FrozenTree, marker: &Marker) -> Result<Places, ScanError> {
-    let bytes = tree.files.iter().map(|file| file.bytes).sum();
+    let bytes = tree
+        .files
+        .iter()
+        .fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
     refuse_too_large(&tree.root, bytes, SCAN_BYTES_MAX)?;
     let mut scan = Scan {
         tree,
@@ -78,7 +81,7 @@ pub fn scan(tree: &FrozenTree, marker: &Marker) -> Result<Places, ScanError> {
         scan.name(&file.name);
         if !belongs_to_sqlite(&file.name, &databases) {
             refuse_too_large(&tree.root.join(&file.name), file.bytes, SCAN_FILE_BYTES_MAX)?;
-            scan.file(&file.name)?;
+            scan.file(&file.name, file.bytes)?;
         }
         scan.refuse_too_many()?;
     }
@@ -156,9 +159,10 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn file(&mut self, name: &str) -> Result<(), ScanError> {
+    fn file(&mut self, name: &str, recorded: u64) -> Result<(), ScanError> {
         let path = self.tree.root.join(name);
-        let bytes = fs::read(&path).map_err(|source| ScanError::File { file: path, source })?;
+        let bytes = plain_file::read_recorded(&path, recorded);
+        let bytes = bytes.map_err(|source| ScanError::File { file: path, source })?;
         if is_set_aside(name) {
             let count = self.marker.occurrences(&bytes);
             if count > 0 {

@@ -12,10 +12,12 @@ const BESIDE: [&str; 18] = [
     "queue", "request", "revision", "search", "trace", "version",
 ];
 
-/// What selects the most plausible of these places.
-pub(super) fn suggest(growths: &[Growth]) -> Option<Selector> {
-    let candidates = growths.iter().filter(|growth| growth.for_one > 0 || growth.grown > 0);
-    let best = candidates.min_by_key(|growth| {
+/// What selects each of these places, the most plausible first.
+pub(super) fn ranked(growths: &[Growth]) -> Vec<Selector> {
+    let mut candidates: Vec<&Growth> = (growths.iter())
+        .filter(|growth| growth.for_one > 0 || growth.grown > 0)
+        .collect();
+    candidates.sort_by_key(|growth| {
         let name = growth.place.to_string().to_ascii_lowercase();
         let kind = match growth.place.inside {
             Inside::Cell { .. } => 0,
@@ -34,8 +36,11 @@ pub(super) fn suggest(growths: &[Growth]) -> Option<Selector> {
             kind,
             &growth.place,
         )
-    })?;
-    Some(selector(&best.place, best.now))
+    });
+    candidates
+        .into_iter()
+        .map(|growth| selector(&growth.place, growth.now))
+        .collect()
 }
 
 /// What counts the effects in one place.

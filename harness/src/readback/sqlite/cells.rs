@@ -4,6 +4,7 @@
 //! what stands in tables. A full-text table is read through its module, one row for each document, because the blobs
 //! behind it do not grow by equal steps. Other virtual tables are left out: they may read what is no part of the store.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -57,6 +58,23 @@ pub(in crate::readback) fn each_cell(
         }
     }
     Ok(unread)
+}
+
+/// How many rows each table of a read copy has. What cannot be counted is left out.
+pub(in crate::readback) fn table_counts(read_copy: &Path) -> BTreeMap<String, u64> {
+    let Ok(mut connection) = open_read_copy(read_copy) else {
+        return BTreeMap::new();
+    };
+    if limit_steps(&mut connection, SCAN_STEPS_MAX).is_err() {
+        return BTreeMap::new();
+    }
+    let tables = names(&connection, TABLES, None).unwrap_or_default();
+    let count = |table: String| {
+        let sql = format!("SELECT count(*) FROM main.{}", quoted(&table));
+        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0)).ok()?;
+        Some((table, rows.unsigned_abs()))
+    };
+    tables.into_iter().filter_map(count).collect()
 }
 
 fn each_cell_of(connection: &Connection, table: &str, see: &mut impl FnMut(&Cell<'_>)) -> rusqlite::Result<()> {

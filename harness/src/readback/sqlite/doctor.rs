@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, named_params};
 use serde::{Deserialize, Serialize};
 
+use super::run::limit_steps;
+
+/// Most steps of SQLite's machine for doubling the rows of one copy: some tens of seconds.
+const DOUBLE_STEPS_MAX: u64 = 4_000_000_000;
+
 /// A copy with doubled rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -107,6 +112,7 @@ fn copy_new(from: &Path, into: &Path) -> io::Result<()> {
 fn double_all(file: &Path, marker: &str) -> rusqlite::Result<Vec<DoubledTable>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(file, flags)?;
+    limit_steps(&mut connection, DOUBLE_STEPS_MAX)?;
     connection.execute_batch(
         "PRAGMA foreign_keys=OFF; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF; PRAGMA synchronous=OFF;",
     )?;

@@ -6,7 +6,7 @@
 //! The read copy holds no time and no randomness, so equal bytes give an equal read copy.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -129,32 +129,39 @@ pub fn freeze(store: &Path, into: &Path) -> Result<Frozen, FreezeError> {
         Err(error) => return Err(failed("open", store)(error)),
     };
     let files = copy_files(&real, into, &name)?;
-    let made = match files.first() {
-        None => {
-            return Ok(Frozen {
-                files,
-                read_copy: None,
-                problem: None,
-            });
-        }
-        Some(first) if first.name != name => Err("the main file is missing; only files beside it are there".to_owned()),
-        Some(first) if first.bytes == 0 && files.iter().any(|file| file.bytes > 0) => {
-            Err("the main file is empty; the files beside it belong to another".to_owned())
-        }
-        Some(_) => make_read_copy(into, &name)?,
-    };
-    Ok(match made {
-        Ok(read_copy) => Frozen {
-            files,
-            read_copy: Some(read_copy),
-            problem: None,
-        },
-        Err(problem) => Frozen {
+    if files.is_empty() {
+        return Ok(Frozen {
             files,
             read_copy: None,
-            problem: Some(problem),
-        },
+            problem: None,
+        });
+    }
+    let read_copy = into.join(format!("{name}{READ_COPY_SUFFIX}"));
+    let problem = recover(into, &name, &read_copy)?;
+    Ok(Frozen {
+        files,
+        read_copy: problem.is_none().then_some(read_copy),
+        problem,
     })
+}
+
+/// Makes a read copy of the frozen bytes of a store, at a path that is free. Whoever reviews the bytes does it again, and
+/// nothing is written beside them. What is returned is the store's problem, because of which there is no read copy.
+pub fn recover(frozen: &Path, name: &str, read_copy: &Path) -> Result<Option<String>, FreezeError> {
+    let mut sizes = Vec::new();
+    for suffix in ["", WAL_SUFFIX, JOURNAL_SUFFIX] {
+        let file = open_if_there(&frozen.join(format!("{name}{suffix}")))?;
+        let size = file.map(|file| file.metadata().map(|metadata| metadata.len()));
+        sizes.push(size.transpose().map_err(failed("look at", frozen))?);
+    }
+    let problem = match sizes[0] {
+        None => "the main file is missing; only files beside it are there",
+        Some(0) if sizes.iter().flatten().any(|bytes| *bytes > 0) => {
+            "the main file is empty; the files beside it belong to another"
+        }
+        Some(_) => return make_read_copy(frozen, name, read_copy),
+    };
+    Ok(Some(problem.to_owned()))
 }
 
 /// The name of a store, as evidence writes it.
@@ -204,10 +211,11 @@ fn copy_files(store: &Path, into: &Path, name: &str) -> Result<Vec<FrozenFile>, 
 }
 
 fn open_if_there(original: &Path) -> Result<Option<File>, FreezeError> {
-    match fs::metadata(original) {
+    // The way to the store was followed before; what stands here is no link that SQLite or its server would make.
+    match fs::symlink_metadata(original) {
         Ok(metadata) if !metadata.is_file() => Err(FreezeError::NotAFile { store: original.into() }),
         Ok(metadata) if metadata.len() > FROZEN_BYTES_MAX => Err(FreezeError::TooLarge { file: original.into() }),
-        Ok(_) => plain_file::open(original).map(Some).map_err(failed("open", original)),
+        Ok(_) => (plain_file::open_unlinked(original).map(Some)).map_err(failed("open", original)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed("open", original)(error)),
     }
@@ -250,8 +258,8 @@ pub(in crate::readback) fn digest(file: File, target: &mut impl Write) -> io::Re
     }
 }
 
-/// Makes the read copy from a throw-away copy of the frozen bytes. The inner error is the store's problem.
-fn make_read_copy(frozen: &Path, name: &str) -> Result<Result<PathBuf, String>, FreezeError> {
+/// Makes the read copy from a throw-away copy of the frozen bytes, or returns the store's problem.
+fn make_read_copy(frozen: &Path, name: &str, read_copy: &Path) -> Result<Option<String>, FreezeError> {
     let folder = tempfile::tempdir().map_err(failed("make a folder in", &std::env::temp_dir()))?;
     let work = folder.path().join("store");
     for suffix in ["", WAL_SUFFIX, JOURNAL_SUFFIX] {
@@ -260,13 +268,36 @@ fn make_read_copy(frozen: &Path, name: &str) -> Result<Result<PathBuf, String>, 
             digest(file, &mut create_new(&copy)?).map_err(failed("write", &copy))?;
         }
     }
-    if let Err(problem) = recover_and_check(&work) {
-        return Ok(Err(problem));
+    if names_another_file(&beside(&work, JOURNAL_SUFFIX)).map_err(failed("read", &work))? {
+        return Ok(Some(ANOTHER_FILE.to_owned()));
     }
-    let read_copy = frozen.join(format!("{name}{READ_COPY_SUFFIX}"));
+    if let Err(problem) = recover_and_check(&work) {
+        return Ok(Some(problem));
+    }
     let recovered = File::open(&work).map_err(failed("open", &work))?;
-    digest(recovered, &mut create_new(&read_copy)?).map_err(failed("write", &read_copy))?;
-    Ok(Ok(read_copy))
+    digest(recovered, &mut create_new(read_copy)?).map_err(failed("write", read_copy))?;
+    Ok(None)
+}
+
+/// Why a store is not recovered alone whose journal names another file.
+const ANOTHER_FILE: &str = "its journal belongs to a transaction over several stores: whether that was committed says a \
+                            file beside another of them, so it cannot be known from this store alone";
+
+/// Whether a journal of a transaction ends with the name of a super-journal. SQLite looks whether that file is there, wherever
+/// the name leads: a reviewer elsewhere would come to another result (and older versions delete the file). Source: <https://sqlite.org/fileformat2.html>, §3, and `pager.c`.
+fn names_another_file(journal: &Path) -> io::Result<bool> {
+    const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    if !journal.exists() || holds_no_transaction(journal)? {
+        return Ok(false);
+    }
+    let mut file = File::open(journal)?;
+    if file.metadata()?.len() < MAGIC.len() as u64 {
+        return Ok(false);
+    }
+    let mut tail = [0; MAGIC.len()];
+    file.seek(SeekFrom::End(-8))?;
+    file.read_exact(&mut tail)?;
+    Ok(tail == MAGIC)
 }
 
 /// Lets SQLite do what the next opening would do: roll back a hot journal, take over a write-ahead log.
@@ -275,6 +306,8 @@ fn recover_and_check(work: &Path) -> Result<(), String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(work, flags).map_err(told)?;
     limit_steps(&mut connection, CHECK_STEPS_MAX).map_err(told)?;
+    // The schema is what somebody else wrote, and is looked at when it is checked.
+    connection.pragma_update(None, "trusted_schema", "OFF").map_err(told)?;
     // A throw-away copy need not survive a power cut; the flushes were a third of a read-back.
     connection.pragma_update(None, "synchronous", "OFF").map_err(told)?;
     let mode: String = connection

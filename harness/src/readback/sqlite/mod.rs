@@ -21,7 +21,7 @@ mod header;
 pub mod live;
 mod locks;
 pub mod read_copy;
-pub(in crate::readback) mod recognise;
+pub mod recognise;
 mod run;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ pub(in crate::readback) const SUFFIXES_BESIDE: [&str; 3] = [WAL_SUFFIX, JOURNAL_
 
 /// Whether this regular file is an SQLite store: it opens as one, or it is still empty and has a log or a journal. A
 /// store of which only the first bytes are left is one too; that it is damaged is then said by who freezes it.
-pub(in crate::readback) fn is_sqlite(file: &Path) -> io::Result<bool> {
+pub fn is_sqlite(file: &Path) -> io::Result<bool> {
     let _turn = locks::turn(file)?;
     let mut head = Vec::with_capacity(MAGIC.len());
     let head_bytes = u64::try_from(MAGIC.len()).expect("a small constant fits");

@@ -15,6 +15,9 @@ use crate::readback::query::{ANSWER_BYTES_MAX, CELL_BYTES_MAX, ROWS_MAX, Rows, S
 /// Most steps of SQLite's virtual machine for one query: some seconds.
 pub(super) const STEPS_MAX: u64 = 200_000_000;
 
+/// Most bytes of memory that SQLite takes in this process.
+const HEAP_BYTES_MAX: i64 = 1024 * 1024 * 1024;
+
 /// After how many steps the count is looked at.
 const STEPS_PER_LOOK: u16 = 1_000;
 
@@ -53,6 +56,8 @@ pub(super) fn run(
 
 /// Stops whatever is not reading while it is prepared, and whatever does not end while it runs.
 fn guard(connection: &mut Connection, steps_max: u64) -> rusqlite::Result<()> {
+    // For the whole process, and it can be set again. A step may make a value of a gigabyte, or sort millions of rows.
+    connection.pragma_update(None, "hard_heap_limit", HEAP_BYTES_MAX)?;
     connection.authorizer(Some(authorize))?;
     limit_steps(connection, steps_max)
 }
@@ -264,8 +269,7 @@ pub(super) fn store_trouble(store: &Path, code: Option<ErrorCode>, message: &str
 
 fn size_of_value(value: ValueRef<'_>) -> usize {
     match value {
-        ValueRef::Null => 0,
-        ValueRef::Integer(_) | ValueRef::Real(_) => size_of::<u64>(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => size_of::<u64>(),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
     }
 }

@@ -32,12 +32,13 @@ fn elements_of_an_array_are_rows_of_their_single_values() {
         {"name": "other"},
         {"name": "deep", "observations": [{"text": "so mk-1 is here"}], "on": true}]}"#;
     let (columns, rows) = rows(&[("memory.json", text)], "json = \"/entities\"");
-    assert_eq!(columns, ["name", "n", "on"]);
+    assert_eq!(columns, ["name", "n", "on", "rest"]);
+    let (tags, observations) = (r#"{"tags":["a"]}"#, r#"{"observations":[{"text":"so mk-1 is here"}]}"#);
     assert_eq!(
         rows,
         [
-            vec![json!("mk-1"), json!(1), Value::Null],
-            vec![json!("deep"), Value::Null, json!(true)]
+            vec![json!("mk-1"), json!(1), Value::Null, json!(tags)],
+            vec![json!("deep"), Value::Null, json!(true), json!(observations)]
         ]
     );
 }
@@ -166,9 +167,9 @@ fn each_file_that_carries_the_marker_is_a_row_but_not_what_a_save_left() {
 #[test]
 fn each_occurrence_in_a_text_is_a_row() {
     let (columns, rows) = rows(&[("notes.txt", "a mk-1\nb\nmk-1 and mk-1\n")], "text = \"*.txt\"");
-    assert_eq!(columns, ["file", "line", "text"]);
+    assert_eq!(columns, ["file", "text"]);
     let lines: Vec<&Value> = rows.iter().map(|row| &row[1]).collect();
-    assert_eq!(lines, [1, 3, 3]);
+    assert_eq!(lines, ["a mk-1", "mk-1 and mk-1", "mk-1 and mk-1"]);
 }
 
 #[test]

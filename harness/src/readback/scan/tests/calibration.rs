@@ -81,7 +81,7 @@ fn the_line_works_when_it_is_pasted() {
     let Counted::Disagree(disagreement) = calibration.count(&zero, &places(&store)) else {
         panic!("an attempt was logged without an effect")
     };
-    let selector = disagreement.selector.unwrap();
+    let selector = disagreement.selectors[0].clone();
     let sql = "SELECT * FROM \"order\" WHERE instr(\"the note\", $marker) > 0";
     assert_eq!(selector, Selector::sql(sql));
     let query = Query::new(selector, [("marker", "mk-1")]);
@@ -112,7 +112,7 @@ fn the_line_for_files_works_when_it_is_pasted() {
         let Counted::Disagree(disagreement) = calibration.count(&zero, &places(store.path())) else {
             panic!("{effect}")
         };
-        let selector = disagreement.selector.unwrap();
+        let selector = disagreement.selectors[0].clone();
         assert_eq!(selector.to_string(), expected);
         let into = tempfile::tempdir().unwrap();
         let tree = freeze_tree(store.path(), into.path()).unwrap();

@@ -296,3 +296,45 @@ fn odd_names_are_only_names() {
         assert_eq!(fs::read_dir(&inner).unwrap().count(), 2, "{name}");
     }
 }
+
+/// Whether such a transaction was committed would depend on whether a file is there, on the machine of the reviewer too.
+#[test]
+fn a_journal_that_names_another_file_is_not_recovered_and_the_file_is_left() {
+    let folder = folder();
+    let store = folder.path().join("store.sqlite3");
+    die_mid_transaction(&store);
+    let victim = super::folder();
+    let victim = victim.path().join("id_rsa");
+    fs::write(&victim, "not a list of journals").unwrap();
+    let name = victim.to_str().unwrap().as_bytes();
+    let journal = folder.path().join("store.sqlite3-journal");
+    let mut bytes = fs::read(&journal).unwrap();
+    // A page number behind the pages, the name, its length and sum, and the first bytes of every journal.
+    bytes.extend_from_slice(&u32::MAX.to_be_bytes());
+    bytes.extend_from_slice(name);
+    bytes.extend_from_slice(&u32::try_from(name.len()).unwrap().to_be_bytes());
+    bytes.extend_from_slice(&name.iter().map(|byte| u32::from(*byte)).sum::<u32>().to_be_bytes());
+    bytes.extend_from_slice(&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+    fs::write(&journal, bytes).unwrap();
+    let into = super::folder();
+    let frozen = freeze(&store, into.path()).unwrap();
+    assert!(frozen.problem.unwrap().contains("several stores"));
+    assert_eq!(frozen.read_copy, None);
+    assert!(victim.exists());
+}
+
+/// A server may put one beside its store; what it leads to is somebody else's.
+#[test]
+fn a_link_beside_the_store_is_not_followed() {
+    let folder = folder();
+    let store = store_in(&folder, NOTES);
+    let outside = super::folder();
+    fs::write(outside.path().join("secret"), "secret").unwrap();
+    for suffix in ["-wal", "-journal"] {
+        let beside = folder.path().join(format!("store.sqlite3{suffix}"));
+        std::os::unix::fs::symlink(outside.path().join("secret"), &beside).unwrap();
+        let refused = freeze(&store, &outside.path().join(suffix));
+        assert!(matches!(refused, Err(FreezeError::NotAFile { .. })), "{refused:?}");
+        fs::remove_file(beside).unwrap();
+    }
+}

@@ -1,10 +1,22 @@
-//! Evidence checked by somebody who was not there: the inventory first, then every count that a frozen store allows, then
-//! every verdict judged again.
+//! Evidence checked by somebody who was not there: the inventory first, then whatever follows from something else in it is
+//! derived again: plans, queries, read copies, counts, what a search found, verdicts.
 //!
-//! No process is started, and nothing is written. What differs is collected; nothing stops at the first difference.
+//! No process is started, and nothing is written into the evidence. What differs is collected; nothing stops at the first
+//! difference. Every file, every query and the whole is bounded, because the evidence may be hostile.
+//!
+//! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
+//! - `store`: a frozen store, and its databases recovered once more.
+//! - `recount`: frozen stores asked once more.
+//! - `search`: the effect looked for once more.
+
+mod planned;
+mod recount;
+mod search;
+mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path};
+use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,16 +24,26 @@ use serde_json::Value;
 use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, Catalogue};
 use crate::document;
+use crate::drive::clock::Deadline;
 use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
 use crate::plain_file;
-use crate::readback::{self, FrozenTree, ReadError, Shape};
 use crate::record::{
-    CaseFolder, CaseVerdict, Evidence, EvidenceError, Finding, RUN_FORMAT, ReadFrom, Reading, ReadingOutcome, Record,
-    Run, RunState,
+    CaseFolder, CaseVerdict, CheckResult, Evidence, EvidenceError, Finding, Inventory, RUN_FORMAT, Record, Run,
+    RunState,
 };
+use crate::values::{VALUES_MAX, values_in};
+use recount::Recount;
+pub use search::CountedBy;
+use store::Files;
 
 /// A verdict or a `run.json` is never larger than this, in bytes.
 const JSON_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Most cases of one run that are looked at.
+const CASES_MAX: usize = 1_000;
+
+/// For so long stores are asked again; each query has a bound of its own. What is left then was not counted again.
+const COUNT_TIME_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// What verifying came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,6 +62,8 @@ pub struct Verified {
     pub counted_again: usize,
     /// How many observations are the runner's word: the living store was read, and nothing of it is kept.
     pub runners_word: usize,
+    /// Who says what is counted as an effect.
+    pub counted_by: CountedBy,
     /// What is not wrong and has to be known: a case of a revision that this harness does not carry.
     pub notes: Vec<String>,
     /// What comes of comparing the run with its baseline, where it has one.
@@ -60,6 +84,7 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
         findings: inventory.findings.iter().map(ToString::to_string).collect(),
         counted_again: 0,
         runners_word: 0,
+        counted_by: CountedBy::Nobody,
         notes: Vec::new(),
         baseline: None,
         judged: BTreeMap::new(),
@@ -77,29 +102,40 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
             );
             verified.findings.push(format!("run.json: {reason}"));
         }
-        Ok(run) => compare(evidence, &run, &mut verified),
+        Ok(run) => compare(evidence, &inventory, &run, &mut verified),
         Err(reason) => verified.findings.push(format!("run.json: {reason}")),
     }
     Ok(verified)
 }
 
-fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
+fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut Verified) {
     verified.target.clone_from(&run.target.name);
     verified.finished = run.state == RunState::Finished;
     let mut done: Vec<CaseVerdict> = Vec::new();
+    let files = Files {
+        evidence,
+        seen: &inventory.files,
+    };
+    let deadline = Deadline::after(COUNT_TIME_MAX);
     verified.findings.extend(strange_cases(evidence, run));
-    for id in run.executed.iter().filter(|id| case::is_plain_word(id)) {
-        match rejudge(evidence, id, &done) {
+    verified.counted_by = search::search_again(files, run, verified);
+    for id in executed(run) {
+        match rejudge(&evidence.case(id), id, &done) {
             Ok((case, record, verdict)) => {
-                recount(&evidence.case(id), id, &record, verified);
-                verified.judged.insert(id.clone(), verdict.verdict.name().to_owned());
+                let recount = Recount {
+                    files,
+                    folder: evidence.case(id),
+                    place: format!("cases/{id}"),
+                    deadline,
+                };
+                check_record(&recount, run, &case, &record, verified);
+                verified.judged.insert(id.to_owned(), verdict.verdict.name().to_owned());
                 verified.notes.extend(unknown_revision(run, &case));
-                verified.findings.extend(spliced(id, &record, run));
                 // A run that was killed leaves the case it was in with a record and without a verdict.
                 if verified.finished || run.verdicts.contains_key(id) {
-                    verified.findings.extend(differences(evidence, run, &case, &verdict));
+                    differences(evidence, run, &case, &verdict, verified);
                 }
-                done.push(verdict);
+                done.push(as_a_control(verdict));
             }
             // And those after it without a folder.
             Err(_) if !verified.finished && !run.verdicts.contains_key(id) => {}
@@ -129,13 +165,22 @@ fn compare(evidence: &Evidence, run: &Run, verified: &mut Verified) {
 fn strange_cases(evidence: &Evidence, run: &Run) -> Vec<String> {
     let odd = run.executed.iter().filter(|id| !case::is_plain_word(id));
     let mut found: Vec<String> = odd.map(|id| format!("run.json: {id:?} is no name of a case")).collect();
+    let executed: BTreeSet<&str> = run.executed.iter().map(String::as_str).collect();
+    if executed.len() < run.executed.len() {
+        found.push("run.json: it says of a case twice that it was executed".to_owned());
+    }
+    if executed.len() > CASES_MAX {
+        found.push(format!(
+            "run.json: of more than {CASES_MAX} cases the rest was not looked at"
+        ));
+    }
     let folders = std::fs::read_dir(evidence.root().join("cases"))
         .into_iter()
         .flatten()
         .flatten();
     for folder in folders {
         let name = folder.file_name().to_string_lossy().into_owned();
-        if !run.executed.contains(&name) {
+        if !executed.contains(name.as_str()) {
             found.push(format!("cases/{name}: run.json does not say that it was executed"));
         }
     }
@@ -143,136 +188,73 @@ fn strange_cases(evidence: &Evidence, run: &Run) -> Vec<String> {
     found
 }
 
-/// Whether a record belongs to the run whose folder it lies in.
-fn spliced(id: &str, record: &Record, run: &Run) -> Option<String> {
-    let plan = record.plan()?;
-    let differs = [
-        ("target", plan.target != run.target.name),
-        ("seed or nonce", plan.naming != run.naming),
-        ("contract", plan.contract != run.target.contract),
-        ("identity", plan.identity != run.target.identity),
-        ("replies", plan.replies != run.target.replies),
-    ];
-    let names: Vec<&str> = differs
-        .iter()
-        .filter(|(_, differs)| *differs)
-        .map(|(name, _)| *name)
-        .collect();
-    if names.is_empty() {
-        return None;
-    }
-    Some(format!(
-        "cases/{id}/record.jsonl: it was planned with another {} than run.json names",
-        names.join(", ")
-    ))
+/// The cases that are looked at, each once, in order.
+fn executed(run: &Run) -> impl Iterator<Item = &str> {
+    let mut seen = BTreeSet::new();
+    let named = run.executed.iter().map(String::as_str);
+    let once = named.filter(move |id| case::is_plain_word(id) && seen.insert(*id));
+    once.take(CASES_MAX)
 }
 
-fn rejudge(evidence: &Evidence, id: &str, done: &[CaseVerdict]) -> Result<(Case, Record, CaseVerdict), String> {
-    let folder = evidence.case(id);
+/// What is needed of a verdict to judge later cases, and to compare the run with its baseline.
+fn as_a_control(verdict: CaseVerdict) -> CaseVerdict {
+    let outcome_only = |check: CheckResult| CheckResult {
+        say: None,
+        whose: None,
+        findings: Vec::new(),
+        ..check
+    };
+    CaseVerdict {
+        checks: verdict.checks.into_iter().map(outcome_only).collect(),
+        rows: Vec::new(),
+        facts: serde_json::Map::new(),
+        ..verdict
+    }
+}
+
+/// Whether a record belongs to its run, case and stores.
+fn check_record(recount: &Recount<'_>, run: &Run, case: &Case, record: &Record, verified: &mut Verified) {
+    let Some(plan) = record.plan() else { return };
+    let place = &recount.place;
+    let found = [
+        planned::spliced(place, plan, run),
+        planned::planned_otherwise(place, plan, case),
+        planned::reads_otherwise(place, plan, &run.target),
+    ];
+    verified.findings.extend(found.into_iter().flatten());
+    let (wanted, found) = planned::observations(place, plan, record, run);
+    verified.findings.extend(found);
+    recount.all(&wanted, record, verified);
+}
+
+fn rejudge(folder: &CaseFolder, id: &str, done: &[CaseVerdict]) -> Result<(Case, Record, CaseVerdict), String> {
     let text = document::read(&folder.case_file()).map_err(|error| error.to_string())?;
     let case = case::parse("case.toml", &text).map_err(|error| error.to_string())?;
     if case.id != id {
         return Err(format!("case.toml is the case {}", case.id));
     }
-    let record = Record::read(&folder).map_err(|error| error.to_string())?;
+    let record = Record::read(folder).map_err(|error| error.to_string())?;
     let verdict = gate_by_controls(judge(&case, &record), &case, done);
     Ok((case, record, verdict))
 }
 
-/// Asks the frozen stores once more what the observations say that they answered.
-fn recount(folder: &CaseFolder, id: &str, record: &Record, verified: &mut Verified) {
-    for (label, observation) in &record.observations {
-        let ReadFrom::Frozen { folder: named, store } = &observation.read else {
-            verified.runners_word += 1;
-            continue;
-        };
-        let mut tree = store.clone();
-        tree.root = folder.store_folder(label);
-        let place = format!("cases/{id}/observations/{label}.json");
-        if let Some(reason) = not_what_lies_there(&tree, named.as_deref(), label) {
-            verified.findings.push(format!("{place}: {reason}"));
-            continue;
-        }
-        let differing = observation.operations.iter().filter(|(_, seen)| {
-            let more = seen.ledger.iter().chain(seen.more.values());
-            more.chain([&seen.effects])
-                .any(|reading| !comes_out_the_same(&tree, reading))
-        });
-        let names: Vec<&str> = differing.map(|(name, _)| name.as_str()).collect();
-        if names.is_empty() {
-            verified.counted_again += 1;
-        } else {
-            verified.findings.push(format!(
-                "{place}: the store copy answers otherwise for {}",
-                names.join(", ")
-            ));
-        }
-    }
-}
-
-/// Why a frozen store is not the one that lies in the evidence: every file that an observation speaks of has to be there,
-/// and none that it is silent about.
-fn not_what_lies_there(tree: &FrozenTree, folder: Option<&str>, label: &str) -> Option<String> {
-    let usual = format!("stores/{label}");
-    if folder != (tree.shape != Shape::Absent).then_some(usual.as_str()) {
-        return Some(format!("its store copy is not {usual}"));
-    }
-    let copies = tree.databases.iter().filter_map(|database| database.read_copy.as_ref());
-    let named: BTreeSet<&str> = (tree.files.iter().map(|file| &file.name))
-        .chain(copies)
-        .map(String::as_str)
-        .collect();
-    let is_inside = |name: &&str| {
-        Path::new(name)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)))
-    };
-    if let Some(name) = named.iter().find(|name| !is_inside(name)) {
-        return Some(format!("{name:?} lies outside {usual}"));
-    }
-    let there = match tree.files_there() {
-        Ok(there) => there,
-        Err(error) => return Some(error.to_string()),
-    };
-    let there: BTreeSet<&str> = there.iter().map(String::as_str).collect();
-    let odd = named.symmetric_difference(&there).next()?;
-    Some(format!("{odd:?} is in only one of its list of files and {usual}"))
-}
-
-fn comes_out_the_same(tree: &FrozenTree, reading: &Reading) -> bool {
-    match (&reading.outcome, readback::ask_frozen(tree, &tree.root, &reading.query)) {
-        (ReadingOutcome::Rows(then), Ok(now)) => *then == now,
-        (ReadingOutcome::Nothing { .. }, Err(ReadError::Absent { .. } | ReadError::NoSuchTable { .. })) => true,
-        // Why it was unreadable names paths of the machine where it was run; that it still is, is what counts.
-        (ReadingOutcome::Unreadable { .. }, Err(_)) => true,
-        (ReadingOutcome::Rows(_) | ReadingOutcome::Nothing { .. } | ReadingOutcome::Unreadable { .. }, _) => false,
-    }
-}
-
-fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -> Vec<String> {
-    let mut found = Vec::new();
+fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict, verified: &mut Verified) {
     let id = &case.id;
-    let path = format!("cases/{id}/verdict.json");
-    match read_json::<CaseVerdict>(&evidence.case(id).verdict_file()) {
-        Err(reason) => found.push(format!("{path}: {reason}")),
-        Ok(then) if then.judge != JUDGE_VERSION => {}
-        Ok(then) if then.verdict != now.verdict => {
-            found.push(format!(
-                "{path}: it says {}, and judged again it is {}",
-                then.verdict.name(),
-                now.verdict.name()
-            ));
-        }
-        Ok(then) if then != *now => found.push(format!("{path}: {}", first_difference(&then, now))),
-        Ok(_) => {}
-    }
+    differences_of_verdict(&evidence.case(id), &format!("cases/{id}"), run, now, verified);
+    let found = &mut verified.findings;
     match run.verdicts.get(id) {
-        Some(summary) if summary.verdict == now.verdict => {}
-        Some(summary) => found.push(format!(
+        Some(summary) if summary.verdict != now.verdict => found.push(format!(
             "run.json: it says that {id} is {}, and judged again it is {}",
             summary.verdict.name(),
             now.verdict.name()
         )),
+        Some(summary) if summary.reason != now.reason && run.harness.judge == JUDGE_VERSION => {
+            found.push(format!(
+                "run.json: it says otherwise why {id} is {}",
+                now.verdict.name()
+            ));
+        }
+        Some(_) => {}
         None => found.push(format!("run.json: it has no verdict of {id}")),
     }
     if !run.case_files.contains_key(id)
@@ -285,7 +267,38 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict) -
             case.revision
         ));
     }
-    found
+}
+
+/// How a `verdict.json` differs from what is judged now.
+fn differences_of_verdict(folder: &CaseFolder, place: &str, run: &Run, now: &CaseVerdict, verified: &mut Verified) {
+    let path = format!("{place}/verdict.json");
+    let then: CaseVerdict = match read_json(&folder.verdict_file()) {
+        Ok(then) => then,
+        Err(reason) => return verified.findings.push(format!("{path}: {reason}")),
+    };
+    if then.judge != run.harness.judge {
+        verified.findings.push(format!(
+            "{path}: it is of judge {}, and run.json of judge {}",
+            then.judge, run.harness.judge
+        ));
+    }
+    if then.verdict != now.verdict {
+        verified.findings.push(format!(
+            "{path}: it says {}, and judged again it is {}",
+            then.verdict.name(),
+            now.verdict.name()
+        ));
+    } else if then.judge != JUDGE_VERSION {
+        verified.notes.push(format!(
+            "{path}: it is of judge {}, and this harness has judge {JUDGE_VERSION}; the verdict comes out the same, and the rest \
+             was not compared",
+            then.judge
+        ));
+    } else if then != *now {
+        verified
+            .findings
+            .push(format!("{path}: {}", first_difference(&then, now)));
+    }
 }
 
 /// Evidence is judged by the case that it holds. Whether that one was ever frozen, only a harness that carries it can say.
@@ -326,5 +339,8 @@ fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
     let text = plain_file::read_text(path, JSON_BYTES_MAX).map_err(|error| error.to_string())?;
+    if values_in(text.as_bytes()) > VALUES_MAX {
+        return Err(format!("it has more than {VALUES_MAX} JSON values"));
+    }
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }

@@ -1,0 +1,154 @@
+//! Asking frozen stores once more what the observations say that they answered.
+
+use std::collections::BTreeMap;
+
+use super::Verified;
+use super::planned::Wanted;
+use super::store::{Files, Stores};
+use crate::case::Doubled;
+use crate::drive::clock::Deadline;
+use crate::readback::{self, FrozenTree, ReadError, Shape};
+use crate::record::{CaseFolder, Doctored, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome, Record};
+
+/// Counts again what the observations of a case counted.
+pub(super) struct Recount<'a> {
+    pub(super) files: Files<'a>,
+    /// The folder of the case, and its name in findings.
+    pub(super) folder: CaseFolder,
+    pub(super) place: String,
+    /// When the evidence is given up.
+    pub(super) deadline: Deadline,
+}
+
+impl Recount<'_> {
+    /// Counts again, in the order in which the observations were taken.
+    pub(super) fn all(&self, wanted: &[Wanted<'_>], record: &Record, verified: &mut Verified) {
+        let mut last_counts = BTreeMap::new();
+        for step in wanted {
+            let observation = &record.observations[step.label];
+            match self.one(*step, observation, &last_counts) {
+                Ok(None) => verified.runners_word += 1,
+                Ok(Some(notes)) => {
+                    verified.counted_again += 1;
+                    verified.notes.extend(notes);
+                }
+                Err(reason) => {
+                    let path = format!("{}/observations/{}.json", self.place, step.label);
+                    verified.findings.push(format!("{path}: {reason}"));
+                }
+            }
+            for (name, seen) in &observation.operations {
+                if let Some(count) = seen.effects.count() {
+                    last_counts.insert(name.clone(), count);
+                }
+            }
+        }
+    }
+
+    /// Counts one observation again, and says what is worth knowing; nothing where nothing was kept to be counted.
+    fn one(
+        &self,
+        step: Wanted<'_>,
+        observation: &Observation,
+        last_counts: &BTreeMap<String, usize>,
+    ) -> Result<Option<Vec<String>>, String> {
+        let ReadFrom::Frozen { folder: named, store } = &observation.read else {
+            return Ok(None);
+        };
+        let usual = format!("stores/{}", step.label);
+        if named.as_deref() != (store.shape != Shape::Absent).then_some(usual.as_str()) {
+            return Err(format!("its store copy is not {usual}"));
+        }
+        self.refuse_late()?;
+        let stores = self.files.store(&self.folder.store_folder(step.label), store)?;
+        self.ask_all(&stores.own, "the frozen store answers otherwise", observation)?;
+        if !stores.other_copies.is_empty() {
+            self.ask_all(&stores.stored, "the stored read copy answers otherwise", observation)?;
+        }
+        for (name, seen) in &observation.operations {
+            self.refuse_late()?;
+            let last = last_counts.get(name).copied();
+            if seen.doctored != doubled_again(&stores.own, seen, step.doubled, last)? {
+                return Err(format!("the doubled rows of {name} are counted otherwise"));
+            }
+        }
+        Ok(Some(other_bytes(&self.place, step.label, &stores)))
+    }
+
+    fn ask_all(&self, tree: &FrozenTree, what: &str, observation: &Observation) -> Result<(), String> {
+        let mut differing = Vec::new();
+        for (name, seen) in &observation.operations {
+            let readings = seen.ledger.iter().chain(seen.more.values()).chain([&seen.effects]);
+            for reading in readings {
+                self.refuse_late()?;
+                if !comes_out_the_same(tree, reading) && !differing.contains(&name.as_str()) {
+                    differing.push(name);
+                }
+            }
+        }
+        if differing.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{what} for {}", differing.join(", ")))
+    }
+
+    fn refuse_late(&self) -> Result<(), String> {
+        if self.deadline.has_passed() {
+            return Err("it was not counted again: verifying took too long before".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A read copy is the same for the same bytes and the same SQLite.
+fn other_bytes(place: &str, label: &str, stores: &Stores) -> Vec<String> {
+    let told = |copy: &String| {
+        format!(
+            "{place}/stores/{label}/{copy}: it has other bytes than the copy that was recovered now, and answers what is asked \
+             the same; another version of SQLite recovers other bytes"
+        )
+    };
+    stores.other_copies.iter().map(told).collect()
+}
+
+/// What the doubled rows count now, where the step asked for that and it was needed.
+fn doubled_again(
+    tree: &FrozenTree,
+    seen: &OperationSeen,
+    doubled: Option<Doubled>,
+    last: Option<usize>,
+) -> Result<Option<Doctored>, String> {
+    let now = seen.effects.count().filter(|now| *now > 0);
+    let is_needed = match doubled {
+        None => false,
+        Some(Doubled::Always) => now.is_some(),
+        Some(Doubled::IfNeeded) => now.is_some() && now == last,
+    };
+    if !is_needed {
+        return Ok(None);
+    }
+    let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+    let doubling = readback::ask_doubled(tree, &tree.root, &seen.effects.query, scratch.path());
+    Ok(doubling.map(|doubling| Doctored {
+        tables: doubling.doubled,
+        count: doubling.count,
+    }))
+}
+
+fn comes_out_the_same(tree: &FrozenTree, reading: &Reading) -> bool {
+    match (&reading.outcome, readback::ask_frozen(tree, &tree.root, &reading.query)) {
+        (ReadingOutcome::Rows(then), Ok(now)) => *then == now,
+        (ReadingOutcome::Nothing { .. }, Err(ReadError::Absent { .. } | ReadError::NoSuchTable { .. })) => true,
+        // Why it was unreadable names paths of the machine where it was run; that it still is, is what counts.
+        (
+            ReadingOutcome::Unreadable { .. },
+            Err(
+                ReadError::Unreadable { .. }
+                | ReadError::Busy { .. }
+                | ReadError::BadQuery { .. }
+                | ReadError::TooMuch { .. },
+            ),
+        ) => true,
+        (ReadingOutcome::Rows(_) | ReadingOutcome::Nothing { .. } | ReadingOutcome::Unreadable { .. }, _) => false,
+    }
+}
