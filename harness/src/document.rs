@@ -77,6 +77,19 @@ pub fn refuse(name: &str, message: impl Into<String>) -> DocumentError {
     }
 }
 
+/// The same, at the place in `text` that is wrong, where it is known.
+pub fn refuse_at(
+    name: &str,
+    text: &str,
+    span: Option<std::ops::Range<usize>>,
+    message: impl Into<String>,
+) -> DocumentError {
+    DocumentError::Form {
+        place: place(name, text, span),
+        message: message.into(),
+    }
+}
+
 fn place(name: &str, text: &str, span: Option<std::ops::Range<usize>>) -> String {
     let Some(before) = span.and_then(|span| text.get(..span.start)) else {
         return name.to_owned();

@@ -7,6 +7,7 @@
 //!
 //! Data goes one way. Record first, judge after: a verdict is a pure function of what is on disk.
 
+pub mod baseline;
 pub mod case;
 pub mod commands;
 pub mod conduct;
@@ -15,6 +16,8 @@ pub mod document;
 pub mod drive;
 pub mod fault;
 pub mod judge;
+#[cfg(feature = "libtest")]
+pub mod libtest;
 mod plain_file;
 pub mod plan;
 pub mod protocol;
@@ -22,6 +25,7 @@ pub mod readback;
 pub mod record;
 pub mod recovery;
 pub mod report;
+pub mod schema;
 pub mod target;
 mod values;
 pub mod vectors;

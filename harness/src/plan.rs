@@ -17,6 +17,7 @@ pub const PRINCIPAL: &str = "alice";
 
 /// What a run adds to everything it names: the same seed on a store that persists must not collide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Naming {
     /// Where identities and markers come from; `--seed` repeats it.
     pub seed: u64,
@@ -63,6 +64,7 @@ pub struct Names {
 
 /// Everything that one case will do on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The case.
     pub case: String,
@@ -95,6 +97,7 @@ pub struct Plan {
 
 /// One logical write, filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Operation {
     /// The operation identity that retries reuse.
     pub identity: String,
@@ -116,6 +119,7 @@ pub struct Operation {
 
 /// One tool call and the answers to what the server asks meanwhile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Call {
     /// The tool.
     pub tool: String,
@@ -133,6 +137,7 @@ pub struct Call {
 
 /// A status call and how its answer is read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StatusCall {
     /// The tool.
     pub tool: String,

@@ -26,12 +26,14 @@ pub fn calibrations() -> &'static [Case; 2] {
 }
 
 /// The family whose cases speak about the read-back and not about the target.
-const CONTROL_FAMILY: &str = "control";
+pub(super) const CONTROL_FAMILY: &str = "control";
 
-/// All cases that the binary carries, by id.
+/// Cases by id: those that the binary carries, and what the user adds to them.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
-    cases: BTreeMap<String, Case>,
+    pub(super) cases: BTreeMap<String, Case>,
+    /// The files of the user's own cases, by id.
+    pub(super) files: BTreeMap<String, String>,
 }
 
 /// Which cases to run, and which of them were named one by one.
@@ -79,7 +81,10 @@ impl Catalogue {
                     resolve::parse(name, text).expect("an embedded case file is well-formed: a test checks each");
                 cases.insert(case.id.clone(), case);
             }
-            Catalogue { cases }
+            Catalogue {
+                cases,
+                files: BTreeMap::new(),
+            }
         });
         &EMBEDDED
     }
@@ -169,7 +174,7 @@ impl Catalogue {
         self.named(word).map(|case| (vec![case.id.clone()], true))
     }
 
-    fn unknown(&self, word: &str) -> SelectionError {
+    pub(super) fn unknown(&self, word: &str) -> SelectionError {
         let ids = self.cases.keys().map(String::as_str);
         let families = self.cases.values().map(|case| case.family.as_str());
         let near = document::nearest(word, ids.chain(families));

@@ -60,6 +60,7 @@ pub struct OperationUse {
 
 /// What a write is told to do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// All of it in one transaction.
@@ -81,6 +82,7 @@ impl Mode {
 
 /// The named bounds of a case, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// From launch to a finished handshake.
@@ -153,6 +155,7 @@ pub struct Check {
 
 /// Whose promise a check is, and so what it means when it breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// A MUST of the specification: fail.
@@ -171,6 +174,7 @@ pub enum Basis {
 
 /// What a contract can promise, as far as contract checks ask for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
     /// One operation, one effect; an effect that was acknowledged or seen stays. Broken without a promise: `unguarded`.
@@ -187,6 +191,7 @@ pub enum Promise {
 
 /// The sentence that a specification check quotes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckSource {
     /// The page of the specification.

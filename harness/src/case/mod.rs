@@ -5,10 +5,11 @@
 //! - [`step`]: the steps among them; `words` says each of them to people.
 //! - [`surface`]: what a target must offer, as one table.
 //! - [`resolve`]: the way from one to the other, with every rule of meaning; `script` does the steps.
-//! - [`catalogue`]: the cases embedded in the binary, and how a user's words select among them.
+//! - [`catalogue`]: the cases embedded in the binary, and how a user's words select among them; `own` adds the user's.
 
 mod catalogue;
 mod definition;
+mod own;
 mod resolve;
 mod script;
 mod step;
@@ -19,6 +20,7 @@ mod written;
 pub(crate) use catalogue::is_name_of;
 pub use catalogue::{Catalogue, FROZEN, Selection, SelectionError, calibrations};
 pub use definition::{Basis, Bounds, Case, Check, CheckSource, Mode, OperationUse, Promise};
+pub use own::OwnCaseError;
 pub(crate) use resolve::is_plain_word;
 pub use resolve::parse;
 pub use step::{
@@ -27,3 +29,5 @@ pub use step::{
 };
 pub use surface::Surface;
 pub use written::CASE_FORMAT;
+#[cfg(test)]
+pub(crate) use written::schema;

@@ -1,6 +1,9 @@
 //! From the case as written to the case as resolved: every rule of meaning that format 1 has, each with its own error.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
+
+use toml::Spanned;
 
 use super::definition::{Basis, Bounds, Case, Check, Promise};
 use super::script::{RECOVERY, Script};
@@ -12,32 +15,54 @@ use crate::document::{self, DocumentError};
 /// Parses and resolves a case. `name` is what errors call the file.
 pub fn parse(name: &str, text: &str) -> Result<Case, DocumentError> {
     let written: CaseWritten = document::parse(name, text)?;
-    resolve(written, text).map_err(|message| document::refuse(name, message))
+    resolve(written, text).map_err(|refused| document::refuse_at(name, text, refused.span, refused.message))
 }
 
-fn resolve(written: CaseWritten, text: &str) -> Result<Case, String> {
-    if written.format != CASE_FORMAT {
-        return Err(format!(
-            "format {} is not one this harness reads (it reads {CASE_FORMAT}); take a harness that does, or write format {CASE_FORMAT}",
-            written.format
-        ));
+/// What is wrong, and where, in bytes of the text, where that is one place.
+struct Refused {
+    span: Option<Range<usize>>,
+    message: String,
+}
+
+impl Refused {
+    fn at(span: Range<usize>) -> impl FnOnce(String) -> Self {
+        move |message| Self {
+            span: Some(span),
+            message,
+        }
+    }
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Self {
+        Self { span: None, message }
+    }
+}
+
+fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
+    let format = *written.format.get_ref();
+    if format != CASE_FORMAT {
+        return Err(Refused::at(written.format.span())(format!(
+            "format {format} is not one this harness reads (it reads {CASE_FORMAT}); take a harness that does, or write format {CASE_FORMAT}"
+        )));
     }
     for (key, word) in [("id", &written.id), ("family", &written.family)] {
-        require_word(key, word)?;
+        require_word(key, word.get_ref()).map_err(Refused::at(word.span()))?;
     }
     let mut script = Script::default();
     for (index, step) in written.step.into_iter().enumerate() {
-        script
-            .push(&step)
-            .map_err(|message| format!("step {}: {message}", index + 1))?;
+        let pushed = script.push(step.get_ref());
+        pushed
+            .map_err(|message| format!("step {}: {message}", index + 1))
+            .map_err(Refused::at(step.span()))?;
     }
     let allowed: BTreeSet<Surface> = written.needs.iter().chain(&written.uses).copied().collect();
     script.require_surfaces(&allowed)?;
     let checks = resolve_checks(written.check, &script, &allowed)?;
     Ok(Case {
-        id: written.id,
+        id: written.id.into_inner(),
         number: written.number,
-        family: written.family,
+        family: written.family.into_inner(),
         revision: written.revision,
         title: written.title,
         proves: written.proves,
@@ -85,21 +110,25 @@ pub(crate) fn is_plain_word(word: &str) -> bool {
 }
 
 fn resolve_checks(
-    written: Vec<CheckWritten>,
+    written: Vec<Spanned<CheckWritten>>,
     script: &Script,
     allowed: &BTreeSet<Surface>,
-) -> Result<Vec<Check>, String> {
+) -> Result<Vec<Check>, Refused> {
     let mut ids = BTreeSet::new();
     let mut checks = Vec::with_capacity(written.len());
     for check in written {
+        let span = check.span();
+        let check = check.into_inner();
         let id = check.id.clone();
         if !ids.insert(id.clone()) {
-            return Err(format!("check `{id}` is there twice"));
+            return Err(Refused::at(span)(format!("check `{id}` is there twice")));
         }
-        checks.push(resolve_check(check, script, allowed).map_err(|message| format!("check `{id}`: {message}"))?);
+        let resolved = resolve_check(check, script, allowed);
+        let named = resolved.map_err(|message| format!("check `{id}`: {message}"));
+        checks.push(named.map_err(Refused::at(span))?);
     }
     if checks.is_empty() {
-        return Err("a case without a check proves nothing".to_owned());
+        return Err("a case without a check proves nothing".to_owned().into());
     }
     if !checks.iter().any(|check| check.about) {
         let first = checks.iter_mut().find(|check| check.basis != Basis::Machinery);

@@ -6,6 +6,7 @@ use super::surface::Surface;
 
 /// One step of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Step {
     /// Launch a server process and finish the handshake.
@@ -110,6 +111,7 @@ fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
 
 /// `start = "server"` and what goes with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StartStep {
     /// The name by which later steps and checks know the process.
     pub process: String,
@@ -129,6 +131,7 @@ pub struct StartStep {
 
 /// Lengths that a server is started with, where they are not the usual ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// How long an issued request may be continued (seconds; 300 where absent).
@@ -164,6 +167,7 @@ impl Settings {
 
 /// What a restarted server has another one of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rotation {
     /// The key of request fingerprints.
@@ -187,6 +191,7 @@ impl Rotation {
 
 /// `write = "A"` and what goes with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WriteStep {
     /// Which operation.
     pub operation: String,
@@ -219,6 +224,7 @@ pub struct WriteStep {
 
 /// `send = "A"` and what goes with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SendStep {
     /// Which operation.
     pub operation: String,
@@ -230,6 +236,7 @@ pub struct SendStep {
 
 /// From which request a `write` step starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
     /// The whole write, round one first.
@@ -242,6 +249,7 @@ pub enum From {
 
 /// How many rounds of a write are done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounds {
     /// All of them.
@@ -255,6 +263,7 @@ pub enum Rounds {
 
 /// What becomes of a request state before it is sent back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Nothing.
@@ -268,6 +277,7 @@ pub enum State {
 
 /// How the questions of a server are answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Inputs {
     /// As the profile says.
@@ -287,6 +297,7 @@ pub enum Inputs {
 
 /// Whether the server may live while the store is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
     /// Read the live store, without harming its writer.
@@ -297,6 +308,7 @@ pub enum When {
 
 /// When to double the marked rows in a copy of the frozen store, and count there with the same query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubled {
     /// Beside the count itself. It catches a query that groups by the identity, which two writes with two identities
@@ -309,6 +321,7 @@ pub enum Doubled {
 
 /// The fault of a `write` step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fault {
     /// Which request of the write it belongs to.
     pub at: Round,
@@ -320,6 +333,7 @@ pub struct Fault {
 
 /// A request of a write, by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Round {
     /// The request that makes the effect: the only one, or the final continuation.
@@ -330,6 +344,7 @@ pub enum Round {
 
 /// Until when a reply is withheld.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
     /// Until read-back of the live store shows the effect.
@@ -340,6 +355,7 @@ pub enum Until {
 
 /// What a fault does at its moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Then {
     /// SIGKILL for the whole process tree, helpers that left the group included.

@@ -7,6 +7,7 @@ macro_rules! surfaces {
     ($($(#[doc = $doc:literal])+ $surface:ident = $name:literal, $advice:literal;)+) => {
         /// A surface of a target.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         pub enum Surface {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $surface,)+
         }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use toml::Spanned;
 
 use super::definition::{Basis, CheckSource, Mode, Promise};
 use super::step::{Doubled, From, Inputs, Rotation, Round, Rounds, Settings, State, Then, Until, When};
@@ -13,81 +14,143 @@ pub const CASE_FORMAT: u32 = 1;
 
 /// A whole case file.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseWritten {
-    pub(super) format: u32,
-    pub(super) id: String,
+    /// The version of this format: 1.
+    #[cfg_attr(test, schemars(with = "u32"))]
+    pub(super) format: Spanned<u32>,
+    /// What users type, and no other case has.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub(super) id: Spanned<String>,
+    /// The number in the original twelve-case matrix.
     #[serde(default)]
     pub(super) number: Option<u32>,
-    pub(super) family: String,
+    /// The kind of case; `control` for one that speaks about the read-back.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub(super) family: Spanned<String>,
+    /// Goes up with every change.
     pub(super) revision: u32,
+    /// A few words for tables.
     pub(super) title: String,
+    /// What a pass proves, in one sentence.
     pub(super) proves: String,
+    /// Why anybody should care.
     pub(super) matters: String,
+    /// How to mend a server that fails.
     #[serde(default)]
     pub(super) mend: Option<String>,
+    /// Where the demand comes from.
     #[serde(default)]
     pub(super) sources: Vec<String>,
+    /// Without one of these the case is `unsupported`.
     pub(super) needs: Vec<Surface>,
+    /// Without one of these only the steps and checks that name it in `only` are switched off.
     #[serde(default)]
     pub(super) uses: Vec<Surface>,
+    /// Cases that must have passed in the same run before this one's effects are believed.
     #[serde(default)]
     pub(super) controls: Vec<String>,
+    /// Every wait, by name.
     #[serde(default)]
     pub(super) bounds: BoundsWritten,
-    pub(super) step: Vec<StepWritten>,
-    pub(super) check: Vec<CheckWritten>,
+    /// What is done, in order.
+    #[cfg_attr(test, schemars(with = "Vec<StepWritten>"))]
+    pub(super) step: Vec<Spanned<StepWritten>>,
+    /// What must be found.
+    #[cfg_attr(test, schemars(with = "Vec<CheckWritten>"))]
+    pub(super) check: Vec<Spanned<CheckWritten>>,
 }
 
 /// The named bounds of a case, milliseconds each.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct BoundsWritten {
+    /// From launch to a finished handshake.
     pub(super) start_ms: Option<u64>,
+    /// From sending the last round to its effect showing in the store.
     pub(super) effect_visible_ms: Option<u64>,
+    /// From the visible effect to the whole reply lying in our pipe.
     pub(super) withheld_reply_ms: Option<u64>,
+    /// From a request to its reply.
     pub(super) reply_ms: Option<u64>,
+    /// From a kill to the last process of the tree being gone.
     pub(super) quiet_ms: Option<u64>,
+    /// From the end of standard input to the server's exit.
     pub(super) stop_ms: Option<u64>,
 }
 
 /// One `[[step]]`: exactly one of the verbs, and what goes with it.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepWritten {
+    /// Launches a process and finishes the handshake: `server`.
     pub(super) start: Option<String>,
+    /// Closes the standard input of this process, and waits for its exit.
     pub(super) stop: Option<String>,
+    /// SIGKILL for the whole tree of this process.
     pub(super) kill: Option<String>,
+    /// Reads the store back, under this label.
     pub(super) observe: Option<String>,
+    /// The write of this operation; the second time its last request again.
     pub(super) write: Option<String>,
+    /// The last request of this operation, without waiting for its reply.
     pub(super) send: Option<String>,
+    /// Waits for the reply to this `send` step.
     #[serde(rename = "await")]
     pub(super) awaited: Option<String>,
+    /// Cancels the request of this `send` step.
     pub(super) cancel: Option<String>,
+    /// Asks the status tool for this operation.
     pub(super) status: Option<String>,
+    /// Moves the server's clock by so many seconds.
     pub(super) advance_s: Option<u64>,
+    /// Takes the store's write lock: `store`.
     pub(super) hold: Option<String>,
+    /// Gives the lock back: `store`.
     pub(super) release: Option<String>,
+    /// The operator's command for this operation.
     pub(super) reconcile: Option<String>,
+    /// The name by which checks know the step.
     #[serde(rename = "as")]
     pub(super) name: Option<String>,
+    /// Which process, where several live.
     pub(super) on: Option<String>,
+    /// Left out where the target lacks this surface.
     pub(super) only: Option<Surface>,
+    /// Of `observe`: while the server may live, or frozen.
     pub(super) when: Option<When>,
+    /// Of `observe`: also counts on a copy with doubled rows.
     pub(super) doubled: Option<Doubled>,
+    /// Of `write`: from round one, the last request again, or a continuation.
     pub(super) from: Option<From>,
+    /// Of `write`: the step that is repeated, or whose request state is taken.
     pub(super) of: Option<String>,
+    /// Of `write`: which of its requests are sent.
     pub(super) rounds: Option<Rounds>,
+    /// Of `write`: with changed data.
     pub(super) changed: Option<bool>,
+    /// Of `write`: carries this operation's marker.
     pub(super) marker: Option<String>,
+    /// Of `write`: all of it, or two steps of which the second fails.
     pub(super) mode: Option<Mode>,
+    /// Of a continuation: what becomes of the request state.
     pub(super) state: Option<State>,
+    /// Of a continuation: what is answered.
     pub(super) inputs: Option<Inputs>,
+    /// Of `write`: what the client declares.
     pub(super) capabilities: Option<Capabilities>,
+    /// Of `write`: keeps the reply from the client side, then kills.
     pub(super) fault: Option<FaultWritten>,
+    /// Of `start`: for another caller.
     pub(super) principal: Option<String>,
+    /// Of `start`: with this failpoint.
     pub(super) failpoint: Option<String>,
+    /// Of `start`: with another key or version than before.
     pub(super) rotate: Option<Rotation>,
+    /// Of `start`: with other lengths.
     pub(super) settings: Option<Settings>,
 }
 
@@ -122,6 +185,7 @@ impl StepWritten {
 
 /// What a client declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Capabilities {
     /// Nothing.
@@ -130,29 +194,50 @@ pub(super) enum Capabilities {
 
 /// `fault = { … }` of a `write` step.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct FaultWritten {
+    /// Of which round the reply is withheld.
     pub(super) at: Round,
+    /// What marks the moment of the kill.
     pub(super) withhold_reply_until: Until,
+    /// What is done then.
     pub(super) then: Then,
 }
 
 /// One `[[check]]`.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckWritten {
+    /// Its name in the case.
     pub(super) id: String,
+    /// Whose promise it is, and so what a break means.
     pub(super) basis: Basis,
+    /// Whether the case is about it.
     #[serde(default)]
     pub(super) about: bool,
+    /// One sentence for when it breaks.
     pub(super) say: Option<String>,
+    /// Not applicable where the target lacks this surface.
     pub(super) only: Option<Surface>,
+    /// The promise of a contract that covers it, for `basis = "contract"`.
     pub(super) promise: Option<Promise>,
+    /// The sentence that it quotes, for a basis in the specification.
     pub(super) source: Option<CheckSource>,
+    /// Path of a fact → the literal it must equal.
     #[serde(default)]
     pub(super) expect: BTreeMap<String, Value>,
+    /// Path of a fact → the literals of which it must equal one.
     #[serde(default)]
     pub(super) among: BTreeMap<String, Vec<Value>>,
+    /// Pairs of paths whose facts must be equal.
     #[serde(default)]
     pub(super) same: Vec<(String, String)>,
+}
+
+/// The schema of the file.
+#[cfg(test)]
+pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
+    generator.into_root_schema_for::<CaseWritten>()
 }

@@ -1,5 +1,7 @@
 //! `harness explain CASE`: what a case proves, why it matters, what it does and checks, and how to mend a server.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use serde::Serialize;
 
@@ -14,7 +16,11 @@ const LIST_INDENT: usize = 6;
 #[derive(Debug, Args)]
 pub(super) struct ExplainArguments {
     /// Id, family/id, or number of the case
-    case: String,
+    #[arg(required_unless_present = "case_file", conflicts_with = "case_file")]
+    case: Option<String>,
+    /// File of a case of your own
+    #[arg(long, value_name = "FILE")]
+    case_file: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -49,16 +55,27 @@ struct ExplainedCheck<'a> {
 
 /// Explains one case.
 pub(super) fn explain(arguments: &ExplainArguments, printer: &mut Printer) -> ExitStatus {
-    let case = match Catalogue::embedded().named(&arguments.case) {
+    let case = match case(arguments) {
         Ok(case) => case,
-        Err(error) => return refuse(arguments.format, &error.to_string(), ExitStatus::Usage, printer),
+        Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
+    let case = &case;
     match arguments.format {
         Format::Human => human(case, printer),
         Format::Json => printer.json(&explained(case)),
         Format::Jsonl => printer.json_line(&explained(case)),
     }
     ExitStatus::Success
+}
+
+/// The case that is meant.
+fn case(arguments: &ExplainArguments) -> Result<Case, String> {
+    let files: Vec<PathBuf> = arguments.case_file.iter().cloned().collect();
+    let catalogue = Catalogue::embedded().with_files(&files, Path::new("."));
+    let catalogue = catalogue.map_err(|error| error.to_string())?;
+    let word = arguments.case.as_deref().or_else(|| catalogue.own().next());
+    let named = catalogue.named(word.unwrap_or_default());
+    named.cloned().map_err(|error| error.to_string())
 }
 
 fn human(case: &Case, printer: &mut Printer) {

@@ -3,10 +3,12 @@
 #[cfg(feature = "reference-server")]
 mod defects;
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Format};
+use super::{ExitStatus, Format, refuse};
 use crate::case::{Case, Catalogue};
 use crate::report::{Printer, Style, plain, span};
 
@@ -17,6 +19,9 @@ pub(super) struct ListArguments {
     #[cfg(feature = "reference-server")]
     #[arg(long)]
     defects: bool,
+    /// File of a case of your own, to be listed among them. May be repeated
+    #[arg(long = "case-file", value_name = "FILE")]
+    case_files: Vec<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -39,7 +44,11 @@ pub(super) fn list(arguments: &ListArguments, printer: &mut Printer) -> ExitStat
     if arguments.defects {
         return defects::list(arguments.format, printer);
     }
-    let cases = Catalogue::embedded().all();
+    let catalogue = match Catalogue::embedded().with_files(&arguments.case_files, Path::new(".")) {
+        Ok(catalogue) => catalogue,
+        Err(error) => return refuse(arguments.format, &error.to_string(), ExitStatus::Usage, printer),
+    };
+    let cases = catalogue.all();
     match arguments.format {
         Format::Human => table(&cases, printer),
         Format::Json => printer.json(&cases.iter().map(|case| listed(case)).collect::<Vec<_>>()),

@@ -2,6 +2,7 @@
 //!
 //! Nobody imports this room.
 
+mod baseline_arguments;
 mod completions;
 mod explain;
 #[cfg(feature = "reference-server")]
@@ -9,6 +10,7 @@ mod fingerprint;
 mod list;
 mod next_command;
 mod run;
+mod schema;
 mod show;
 mod target_arguments;
 mod vectors;
@@ -30,7 +32,7 @@ pub enum ExitStatus {
     /// 0: everything that had to pass passed. `unguarded` and `unsupported` found by a wildcard or a whole run are shown,
     /// not failed.
     Success,
-    /// 1: a fail, a named case that is `unguarded`, evidence that differs.
+    /// 1: a fail, a named case that is `unguarded`, a baseline that is not met, evidence that differs.
     Failed,
     /// 2: usage or configuration; nothing was run.
     Usage,
@@ -99,6 +101,7 @@ enum Command {
     Vectors(vectors::VectorsArguments),
     #[cfg(feature = "reference-server")]
     Fingerprint(fingerprint::FingerprintArguments),
+    Schema(schema::SchemaArguments),
     Completions(completions::CompletionsArguments),
     /// The guarded MCP server that this binary carries
     #[cfg(feature = "reference-server")]
@@ -142,6 +145,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Vectors(arguments) => vectors::vectors(&arguments, None, &mut printer).into(),
         #[cfg(feature = "reference-server")]
         Command::Fingerprint(arguments) => fingerprint::fingerprint(&arguments, &mut printer).into(),
+        Command::Schema(arguments) => schema::schema(&arguments, &mut printer).into(),
         Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer).into(),
         #[cfg(feature = "reference-server")]
         Command::ReferenceServer(cli) => cli.run(),

@@ -1,16 +1,19 @@
 //! `harness run`: which target, which cases, and what it came to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format, next_command, refuse};
+use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, DryRun, Progress, Request, Running, conduct, dry_run, jobs};
+use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, Running, conduct, dry_run, jobs};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::plan::Naming;
@@ -32,6 +35,9 @@ pub(super) struct RunArguments {
     /// Case, family, number, or pattern (`retry/*`) to run; all when absent. May be repeated
     #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
     cases: Vec<String>,
+    /// File of a case of your own, which counts as named; alone, it and the controls it names are all that is run. May be repeated
+    #[arg(long = "case-file", value_name = "FILE")]
+    case_files: Vec<PathBuf>,
     /// Case, family, number, or pattern to leave out. May be repeated
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     skip: Vec<String>,
@@ -52,6 +58,8 @@ pub(super) struct RunArguments {
     /// Folder for the evidence; must not exist. A new one under evidence/runs/ when absent
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
+    #[command(flatten)]
+    baseline: BaselineArguments,
     /// Verdicts that fail everywhere, not only for named cases
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     deny: Vec<Deny>,
@@ -232,6 +240,7 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         next_command::next(tools, command.as_deref())
     });
     report.exit_reason = reason;
+    let status = write_expected(arguments, &report, state, printer).unwrap_or(status);
     report.exit = status.code();
     match arguments.format {
         Format::Human => {
@@ -243,20 +252,47 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&json!({
             "event": "end", "totals": report.totals, "target": report.target, "evidence": report.evidence,
-            "did_not_start": report.did_not_start, "blind": report.blind, "exit": report.exit,
+            "did_not_start": report.did_not_start, "blind": report.blind, "baseline": report.baseline, "exit": report.exit,
         })),
     }
     status
 }
 
+/// Writes the verdicts where that was asked for; a status only where that went wrong.
+fn write_expected(
+    arguments: &RunArguments,
+    report: &RunReport,
+    state: RunState,
+    printer: &mut Printer,
+) -> Option<ExitStatus> {
+    let is_part = !(arguments.cases.is_empty() && arguments.skip.is_empty() && arguments.case_files.is_empty());
+    match arguments.baseline.write(report, state, is_part) {
+        Ok(None) => None,
+        Ok(Some(note)) => {
+            printer.note("note: ", &note);
+            None
+        }
+        Err(message) => {
+            printer.error(&message);
+            Some(ExitStatus::Inconclusive)
+        }
+    }
+}
+
 /// From verdicts to the exit status, in the order of precedence of [`ExitStatus`].
 fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> (ExitStatus, Option<&'static str>) {
+    let baseline = report.baseline.as_ref();
+    let is_listed = |case: &str, check: Option<&str>| baseline.is_some_and(|baseline| baseline.lists(case, check));
     let is_warned = |verdict: &CaseVerdict| {
+        let case = verdict.case.as_str();
         let mut checks = verdict.checks.iter();
-        !verdict.warnings.is_empty() || checks.any(|check| check.outcome == CheckOutcome::Warning)
+        let is_warning = |outcome: CheckOutcome| outcome == CheckOutcome::Warning;
+        (!verdict.warnings.is_empty() && !is_listed(case, None))
+            || checks.any(|check| is_warning(check.outcome) && !is_listed(case, Some(&check.id)))
     };
     let denied = |what: Deny| deny.contains(&what);
-    let nothing_run = report.totals.pass + report.totals.unguarded == 0;
+    let nothing_run = report.totals.pass + report.totals.unguarded == 0
+        && !report.cases.iter().any(|case| case.requested && case.is_expected());
     let rules = [
         (report.any(Verdict::Fail, false), ExitStatus::Failed, "a case failed"),
         (
@@ -278,6 +314,21 @@ fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> (ExitStatus, Option<&
             denied(Deny::Warnings) && report.cases.iter().any(|case| is_warned(&case.verdict)),
             ExitStatus::Failed,
             "there are warnings, and --deny says that there must not be",
+        ),
+        (
+            baseline.is_some_and(BaselineReport::has_stale),
+            ExitStatus::Failed,
+            "an entry of the expected failures does not fail",
+        ),
+        (
+            baseline.is_some_and(BaselineReport::has_past),
+            ExitStatus::Failed,
+            "an entry of the expected failures is past its date",
+        ),
+        (
+            baseline.is_some_and(BaselineReport::has_regression),
+            ExitStatus::Failed,
+            "a case got worse than expected",
         ),
         (
             report.any(Verdict::Inconclusive, false),
@@ -311,8 +362,14 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
     let target = arguments.target.resolve(&arguments.command, &folder)?;
     check_defect(arguments.defect.as_deref(), &target)?;
-    let selection = Catalogue::embedded().select(&arguments.cases, &arguments.skip);
+    let catalogue = Catalogue::embedded().with_files(&arguments.case_files, &folder);
+    let catalogue = catalogue.map_err(|error| error.to_string())?;
+    let wanted: Vec<String> = (arguments.cases.iter().cloned())
+        .chain(catalogue.own().map(str::to_owned))
+        .collect();
+    let selection = catalogue.select(&wanted, &arguments.skip);
     let selection = selection.map_err(|error| error.to_string())?;
+    let baseline = arguments.baseline.resolve(&target, &catalogue, &folder)?;
     let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
     let seed = arguments
         .seed
@@ -323,9 +380,15 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         tell.send_replace(true);
     });
     Ok(Request {
-        repeat: repeat_words(arguments, Some(seed)),
+        repeat: Repeat {
+            before: "harness run --case".to_owned(),
+            own: own_words(&catalogue),
+            rest: repeat_words(arguments, Some(seed)),
+        },
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
+        catalogue: Arc::new(catalogue),
+        baseline,
         selection,
         naming: Naming { seed, nonce },
         timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),
@@ -374,6 +437,15 @@ fn built_in_defects() -> Vec<&'static str> {
 #[cfg(not(feature = "reference-server"))]
 fn built_in_defects() -> Vec<&'static str> {
     Vec::new()
+}
+
+/// The words that run each case of the user's own.
+fn own_words(catalogue: &Catalogue) -> BTreeMap<String, String> {
+    let words = |id: &str| {
+        let file = catalogue.file_of(id)?;
+        Some((id.to_owned(), format!("harness run --case-file {}", quoted(file))))
+    };
+    catalogue.own().filter_map(words).collect()
 }
 
 /// The words that repeat this run, to stand after those that name its case.

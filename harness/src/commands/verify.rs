@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{ExitStatus, Format, named_run, refuse};
 use crate::record::EvidenceError;
-use crate::report::{Printer, Style, plain, span};
+use crate::report::{Printer, Style, plain, show_baseline, span};
 use crate::verify::{Verified, verify as verify_evidence};
 
 /// Check evidence: digests first, then every verdict judged again from its record
@@ -101,6 +101,9 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     printer.line(&[span(Style::Bold, "effects   "), plain(verified.counted_by.words())]);
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
+    }
+    if let Some(baseline) = &verified.baseline {
+        show_baseline(printer, baseline);
     }
     for note in &verified.notes {
         printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);

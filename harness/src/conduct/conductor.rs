@@ -12,6 +12,7 @@ use super::lost_writes;
 use super::offered;
 use super::request::{ConductError, Progress, Request, Running};
 
+use crate::baseline;
 use crate::case::{Bounds, Case, Catalogue, calibrations};
 use crate::digest;
 use crate::drive::clock;
@@ -100,7 +101,9 @@ pub async fn conduct_until(
         }
     };
     crew::halt_if_orphaned(&conductor.request.orphaned).await;
-    conductor.end(state)?;
+    conductor.run.state = state;
+    report.baseline = baseline::compare(&conductor.run, report.cases.iter().map(|case| &case.verdict));
+    conductor.end()?;
     Ok((report, state))
 }
 
@@ -134,7 +137,7 @@ impl Conductor {
         let setting = Arc::new(setting_of(&request)?);
         let mut plans = BTreeMap::new();
         for id in &request.selection.execute {
-            let planned = plan_case(&setting.target, case_named(id), &request)?;
+            let planned = plan_case(&setting.target, case_named(&request.catalogue, id), &request)?;
             plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
@@ -209,7 +212,8 @@ impl Conductor {
         let place = self.request.target.place();
         let problem = self.in_words(problem);
         self.nothing_was_run(NothingRunKind::NotOffered, &problem);
-        self.end(RunState::Finished)?;
+        self.run.state = RunState::Finished;
+        self.end()?;
         Err(ConductError::NotOffered { place, problem })
     }
 
@@ -300,7 +304,7 @@ impl Conductor {
 
     fn plan_again(&mut self) -> Result<(), ConductError> {
         for id in self.request.selection.execute.clone() {
-            let plan = self.plan(case_named(&id))?;
+            let plan = self.plan(case_named(&self.request.catalogue, &id))?;
             self.plans.insert(id, plan);
         }
         Ok(())
@@ -330,8 +334,10 @@ impl Conductor {
         report: &mut RunReport,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<RunState, ConductError> {
-        let all = self.request.selection.execute.iter().map(|id| case_named(id));
-        let (controls, others): (Vec<_>, Vec<_>) = all.partition(|case| is_control(case));
+        let catalogue = Arc::clone(&self.request.catalogue);
+        let all = self.request.selection.execute.iter();
+        let all = all.map(|id| Arc::new(case_named(&catalogue, id).clone()));
+        let (controls, others): (Vec<_>, Vec<_>) = all.partition(|case| is_control(&catalogue, case));
         let mut done = Vec::new();
         for cases in [controls, others] {
             let work = self.work(era, done.clone());
@@ -358,7 +364,7 @@ impl Conductor {
     async fn side_by_side(
         &mut self,
         work: Work,
-        cases: Vec<&'static Case>,
+        cases: Vec<Arc<Case>>,
         stopped: &mut watch::Receiver<bool>,
         done: &mut Vec<CaseVerdict>,
         report: &mut RunReport,
@@ -384,7 +390,7 @@ impl Conductor {
             crew::halt_if_orphaned(&self.request.orphaned).await;
             match news {
                 None => break,
-                Some(News::Begins(at)) => running.push(cases[at]),
+                Some(News::Begins(at)) => running.push(Arc::clone(&cases[at])),
                 Some(News::Ended(at, result)) => {
                     running.retain(|case| case.id != cases[at].id);
                     ended += 1;
@@ -402,7 +408,7 @@ impl Conductor {
                 crew.stop();
             }
             while let Some(judged) = waiting.remove(&told) {
-                self.tell_case(cases[told], judged, done, report, tell);
+                self.tell_case(&cases[told], judged, done, report, tell);
                 told += 1;
             }
             let done = before + ended;
@@ -411,21 +417,21 @@ impl Conductor {
         }
         // Where it was interrupted, a case that was judged may stand behind one that was not begun.
         for (at, judged) in waiting {
-            self.tell_case(cases[at], judged, done, report, tell);
+            self.tell_case(&cases[at], judged, done, report, tell);
         }
         trouble.map_or(Ok(state), Err)
     }
 
     fn tell_case(
         &self,
-        case: &'static Case,
+        case: &Case,
         judged: Judged,
         done: &mut Vec<CaseVerdict>,
         report: &mut RunReport,
         tell: &mut dyn FnMut(Progress<'_>),
     ) {
         let mut case_report = self.report_case(case, &judged);
-        let control = is_control(case).then(|| ControlReport::of(case, &judged.verdict));
+        let control = is_control(&self.request.catalogue, case).then(|| ControlReport::of(case, &judged.verdict));
         if control.is_some() {
             case_report.elsewhere = lost_writes::of_control(&self.setting, &self.plans[&case.id], &judged.verdict);
         }
@@ -435,6 +441,7 @@ impl Conductor {
     }
 
     fn report_case(&self, case: &Case, judged: &Judged) -> CaseReport {
+        let file = self.request.catalogue.file_of(&case.id);
         CaseReport {
             family: case.family.clone(),
             number: case.number,
@@ -451,14 +458,15 @@ impl Conductor {
                 .map(|surface| surface.name())
                 .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
-            repeat: format!("harness run --case {} {}", case.id, self.request.repeat),
+            counts_as: baseline::counts_as(&judged.verdict, self.request.baseline.expected_failures.as_ref()),
+            case_file: file.map(str::to_owned),
+            repeat: self.request.repeat.line(&case.id),
             verdict: judged.verdict.clone(),
         }
     }
 
     /// Writes the last state of `run.json`, and seals the folder.
-    fn end(mut self, state: RunState) -> Result<(), ConductError> {
-        self.run.state = state;
+    fn end(mut self) -> Result<(), ConductError> {
         self.run.ended_at = Some(clock::utc_now().to_string());
         let harness = self.request.harness.display().to_string();
         self.run.harness.sha256 = self.own_digest.join().unwrap_or(None);
@@ -506,8 +514,8 @@ pub(super) fn plan_case(target: &Target, case: &Case, request: &Request) -> Resu
 }
 
 /// A case of the catalogue.
-pub(super) fn case_named(id: &str) -> &'static Case {
-    Catalogue::embedded()
+pub(super) fn case_named<'a>(catalogue: &'a Catalogue, id: &str) -> &'a Case {
+    catalogue
         .get(id)
         .expect("a selection names cases of the catalogue only")
 }
@@ -527,9 +535,6 @@ fn summary(judged: &Judged) -> CaseSummary {
     }
 }
 
-fn is_control(case: &Case) -> bool {
-    Catalogue::embedded()
-        .all()
-        .iter()
-        .any(|other| other.controls.contains(&case.id))
+fn is_control(catalogue: &Catalogue, case: &Case) -> bool {
+    catalogue.all().iter().any(|other| other.controls.contains(&case.id))
 }

@@ -62,7 +62,7 @@ pub(super) struct Crew {
 
 impl Crew {
     /// Starts as many threads as are allowed and useful, which take the cases in order.
-    pub(super) fn start(work: Work, cases: Vec<&'static Case>, jobs: usize) -> Result<Self, ConductError> {
+    pub(super) fn start(work: Work, cases: Vec<Arc<Case>>, jobs: usize) -> Result<Self, ConductError> {
         let (tell, news) = mpsc::unbounded_channel();
         let (stop, stopped) = watch::channel(false);
         let useful = jobs.min(cases.len()).max(1);
@@ -106,7 +106,7 @@ impl Crew {
 
 async fn take_cases(
     work: &Work,
-    cases: &[&'static Case],
+    cases: &[Arc<Case>],
     next: &AtomicUsize,
     tell: &mpsc::UnboundedSender<News>,
     mut stopped: watch::Receiver<bool>,
@@ -114,7 +114,7 @@ async fn take_cases(
     // Once nobody listens there is nobody to be told, and the loop ends by itself: the stop has come with that.
     while !is_stopped(&stopped) {
         let at = next.fetch_add(1, Ordering::Relaxed);
-        let Some(&case) = cases.get(at) else { return };
+        let Some(case) = cases.get(at) else { return };
         let _ = tell.send(News::Begins(at));
         let ended = Box::pin(work.run(case, &mut stopped)).await;
         let _ = tell.send(News::Ended(at, Box::new(ended)));
@@ -127,7 +127,7 @@ fn is_stopped(stopped: &watch::Receiver<bool>) -> bool {
 
 impl Work {
     /// Drives and judges one case, and writes its verdict down.
-    async fn run(&self, case: &'static Case, stopped: &mut watch::Receiver<bool>) -> Result<Judged, ConductError> {
+    async fn run(&self, case: &Case, stopped: &mut watch::Receiver<bool>) -> Result<Judged, ConductError> {
         let since = Clock::start();
         let folder = self.evidence.case(&case.id);
         let blocked = failed_control(case, &self.controls);

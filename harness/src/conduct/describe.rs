@@ -52,10 +52,22 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
         naming: request.naming.clone(),
         defect: request.defect.clone(),
         catalogue: Catalogue::embedded().all().iter().map(|case| case.id.clone()).collect(),
+        case_files: own_files(request),
         requested: request.selection.requested.clone(),
         named: request.selection.named.iter().cloned().collect(),
         executed: request.selection.execute.clone(),
         nothing_run: None,
+        baseline: request.baseline.clone(),
         verdicts: BTreeMap::new(),
     }
+}
+
+/// The files of the user's own cases that are run, by id.
+fn own_files(request: &Request) -> BTreeMap<String, String> {
+    let own = request.catalogue.own().filter(|id| {
+        let executed = &request.selection.execute;
+        executed.iter().any(|executed| executed == id)
+    });
+    let file = |id: &str| Some((id.to_owned(), request.catalogue.file_of(id)?.to_owned()));
+    own.filter_map(file).collect()
 }

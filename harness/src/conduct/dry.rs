@@ -54,8 +54,8 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let mut plans = Vec::new();
     let mut unsupported = Vec::new();
     for id in &request.selection.execute {
-        let plan = plan_case(&target, case_named(id), request)?;
-        if !plan.missing(case_named(id)).is_empty() {
+        let plan = plan_case(&target, case_named(&request.catalogue, id), request)?;
+        if !plan.missing(case_named(&request.catalogue, id)).is_empty() {
             unsupported.push(id.clone());
         }
         plans.push(plan);

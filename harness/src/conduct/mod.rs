@@ -20,4 +20,4 @@ mod request;
 pub use conductor::{conduct, conduct_until};
 pub use dry::{DryRun, dry_run};
 pub use jobs::jobs;
-pub use request::{ConductError, Progress, Request, Running};
+pub use request::{ConductError, Progress, Repeat, Request, Running};

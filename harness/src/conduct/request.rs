@@ -1,14 +1,16 @@
 //! What to run, what can be told of it while it runs, and why it cannot be run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::case::{Case, Selection};
+use crate::case::{Case, Catalogue, Selection};
 use crate::drive::{DriveError, StageError};
 use crate::plan::Naming;
 use crate::readback::Selector;
-use crate::record::{EvidenceError, RecordError};
+use crate::record::{Baseline, EvidenceError, RecordError};
 use crate::report::{CaseReport, ControlReport, RunReport, TargetReport};
 use crate::target::{PlaceholderError, Target};
 
@@ -17,7 +19,9 @@ use crate::target::{PlaceholderError, Target};
 pub struct Request {
     /// On what.
     pub target: Target,
-    /// Which cases.
+    /// The cases that there are.
+    pub catalogue: Arc<Catalogue>,
+    /// Which of them to run.
     pub selection: Selection,
     /// Where names come from.
     pub naming: Naming,
@@ -25,6 +29,8 @@ pub struct Request {
     pub timeout_ms: Option<u64>,
     /// How many cases are run side by side, at most.
     pub jobs: usize,
+    /// What the run is compared with.
+    pub baseline: Baseline,
     /// The defect to plant.
     pub defect: Option<String>,
     /// The evidence folder that the user named.
@@ -37,8 +43,28 @@ pub struct Request {
     pub harness: PathBuf,
     /// Becomes true when nobody watches over the run any more, just before its servers are killed.
     pub orphaned: watch::Receiver<bool>,
-    /// The words that repeat this run, after those that name the case.
-    pub repeat: String,
+    /// How a case of this run is repeated.
+    pub repeat: Repeat,
+}
+
+/// How a case is repeated, in words for a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repeat {
+    /// The words before the id of a case, such as `harness run --case`.
+    pub before: String,
+    /// The words that name a case of the user's own instead, by id.
+    pub own: BTreeMap<String, String>,
+    /// The words after either.
+    pub rest: String,
+}
+
+impl Repeat {
+    /// The line that repeats a case.
+    pub fn line(&self, id: &str) -> String {
+        let named = || format!("{} {id}", self.before);
+        let words = self.own.get(id).cloned().unwrap_or_else(named);
+        format!("{words} {}", self.rest).trim_end().to_owned()
+    }
 }
 
 /// Something that happened.
@@ -62,7 +88,7 @@ pub enum Progress<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Running<'a> {
     /// The cases that are being run.
-    pub cases: &'a [&'static Case],
+    pub cases: &'a [Arc<Case>],
     /// How many have ended.
     pub done: usize,
     /// How many there are.

@@ -121,6 +121,11 @@ pub fn utc_now() -> jiff::Timestamp {
     jiff::Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
+/// The present day in UTC, `YYYY-MM-DD`.
+pub fn utc_today() -> String {
+    utc_now().to_string().chars().take_while(|c| *c != 'T').collect()
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
 fn now() -> Instant {
     Instant::now()

@@ -14,6 +14,7 @@ const SERVER_INFO_META: &str = "io.modelcontextprotocol/serverInfo";
 
 /// How a server wants to be spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Era {
     /// Revision 2026-07-28.

@@ -21,6 +21,7 @@ pub const LIVE_STORE_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// One reading statement and the values of its named parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SqlQuery {
     /// One statement that only reads, such as `SELECT id FROM orders WHERE note = $marker`.
     pub sql: String,
@@ -45,6 +46,7 @@ impl SqlQuery {
 /// NULL is `null`; an integer or a finite real is a number, any other real a string; text is a string; a blob, and
 /// text that is not UTF-8, is `{"bytes_hex": "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rows {
     /// The names of the columns, in the order of the statement.
     pub columns: Vec<String>,

@@ -13,6 +13,7 @@ use super::scan::calibration::Calibration;
 
 /// Which parts of a store are effects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "Keys", into = "Keys")]
 pub enum Selector {
     /// The rows of an SQL statement.
@@ -36,6 +37,7 @@ pub enum Selector {
 
 /// A selector with the values of its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "Keys", into = "Keys")]
 pub struct Query {
     /// What is selected.
@@ -110,6 +112,7 @@ impl Selector {
 
 /// The keys as they are written, those of a query with parameters.
 #[derive(Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Keys {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ pub(super) const RECORDED_HEAD_BYTES: usize = 4 * 1024;
 
 /// One line of `record.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     /// Position in the record, from 1 on, without gaps.
     pub seq: u64,
@@ -36,6 +37,7 @@ pub struct Event {
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Body {
     /// The first event: everything the case will do.
@@ -177,6 +179,7 @@ pub const AWAITED_HELPERS: &str = "the end of what the server left running";
 
 /// How a case ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum Outcome {
     /// Every step was done.
@@ -194,6 +197,7 @@ pub enum Outcome {
 
 /// A JSON-RPC frame. The field names are those of existing MCP trace tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Message {
     /// Who sent it.
     pub direction: Direction,
@@ -221,6 +225,7 @@ pub struct Message {
 
 /// Who sent a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// The harness sent it.
@@ -231,6 +236,7 @@ pub enum Direction {
 
 /// How a frame travelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// A line on standard input or output.

@@ -6,12 +6,14 @@
 //! - [`searched`]: the store in which a search looked for the effect.
 //! - [`recorder`]: the writer, which orders events, and the reader.
 //! - [`run`]: the type of `run.json`.
+//! - [`baseline`]: what a run was expected to come to.
 //! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run.
 //! - [`inventory`]: its files, compared with `SHA256SUMS`.
 //! - [`reader`]: the folder read with suspicion, as far as it can be read.
 //! - [`runs`]: how a word names a run.
 
+mod baseline;
 mod bounds;
 mod event;
 mod evidence;
@@ -24,6 +26,7 @@ mod runs;
 mod searched;
 mod verdict;
 
+pub use baseline::{Baseline, EXPECTED_FORMAT, ExpectedFailure, ExpectedFailures, ExpectedFile, ExpectedVerdicts};
 pub use event::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX,
     Transport,

@@ -12,6 +12,7 @@ pub const OBSERVATION_FORMAT: u32 = 1;
 
 /// What one read-back saw, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
     /// [`OBSERVATION_FORMAT`].
@@ -28,6 +29,7 @@ pub struct Observation {
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "from", rename_all = "kebab-case")]
 pub enum ReadFrom {
     /// The living store; nothing of it is kept.
@@ -53,6 +55,7 @@ impl ReadFrom {
 
 /// What was seen of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OperationSeen {
     /// The rows that carry its marker.
@@ -73,6 +76,7 @@ pub struct OperationSeen {
 
 /// One query and what it returned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
     /// The query with its parameters.
@@ -83,6 +87,7 @@ pub struct Reading {
 
 /// What came of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadingOutcome {
     /// Rows.
@@ -101,6 +106,7 @@ pub enum ReadingOutcome {
 
 /// A count on a doctored copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Doctored {
     /// The tables, files or places whose marked rows were doubled.

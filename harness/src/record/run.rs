@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::baseline::Baseline;
 use super::verdict::Verdict;
 use crate::plan::Naming;
 use crate::readback::Selector;
@@ -14,6 +15,7 @@ pub const RUN_FORMAT: u32 = 1;
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// [`RUN_FORMAT`].
@@ -40,6 +42,9 @@ pub struct Run {
     pub defect: Option<String>,
     /// Ids of all cases that this harness carries.
     pub catalogue: Vec<String>,
+    /// The files of the user's own cases that were run, as they were named, by id. They are no part of the catalogue.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub case_files: BTreeMap<String, String>,
     /// Ids of the cases asked for.
     pub requested: Vec<String>,
     /// Those of them that were named one by one, so that each is a gate.
@@ -48,12 +53,16 @@ pub struct Run {
     pub executed: Vec<String>,
     /// Why no case was run, where none was.
     pub nothing_run: Option<NothingRun>,
+    /// What it was compared with.
+    #[serde(default, skip_serializing_if = "Baseline::is_empty")]
+    pub baseline: Baseline,
     /// Verdicts by case.
     pub verdicts: BTreeMap<String, CaseSummary>,
 }
 
 /// Why no case of a run was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NothingRun {
     /// What kept us from it.
@@ -64,6 +73,7 @@ pub struct NothingRun {
 
 /// What kept us from running any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NothingRunKind {
     /// The server did not start.
@@ -87,6 +97,7 @@ impl NothingRunKind {
 
 /// Whether a run came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// Not yet; also what is found after a crash of the harness.
@@ -99,6 +110,7 @@ pub enum RunState {
 
 /// Who ran it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HarnessSummary {
     /// Version of the harness.
@@ -111,6 +123,7 @@ pub struct HarnessSummary {
 
 /// Where it was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Operating system.
@@ -123,6 +136,7 @@ pub struct Host {
 
 /// The target as resolved; of secrets the names only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TargetSummary {
     /// Its name.
@@ -164,6 +178,7 @@ impl TargetSummary {
 
 /// The digest of one file or folder that was launched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ArtifactDigest {
     /// Its path as it was resolved.
@@ -174,6 +189,7 @@ pub struct ArtifactDigest {
 
 /// What the server said of itself in the handshake.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ServerSeen {
     /// `serverInfo.name`.
@@ -186,6 +202,7 @@ pub struct ServerSeen {
 
 /// The verdict on one case, in short; `verdict.json` has the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaseSummary {
     /// The verdict.

@@ -10,6 +10,7 @@ pub const VERDICT_FORMAT: u32 = 1;
 
 /// The five verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Everything that applies holds.
@@ -39,6 +40,7 @@ impl Verdict {
 
 /// Everything concluded about one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaseVerdict {
     /// [`VERDICT_FORMAT`].
@@ -67,6 +69,7 @@ pub struct CaseVerdict {
 
 /// What came of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckResult {
     /// Its name in the case.
@@ -87,6 +90,7 @@ pub struct CheckResult {
 
 /// What came of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckOutcome {
     /// It holds.
@@ -109,6 +113,7 @@ pub enum CheckOutcome {
 
 /// One path of a check that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PathFinding {
     /// The path of the fact.
@@ -124,6 +129,7 @@ pub struct PathFinding {
 
 /// One counted row and the frames that can have made it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RowOrigin {
     /// The operation whose marker it carries.
@@ -141,6 +147,7 @@ pub struct RowOrigin {
 
 /// A frame, by the step that sent it and its position in the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FrameName {
     /// The step.

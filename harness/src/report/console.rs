@@ -1,6 +1,7 @@
 //! A run for people: the target first and last, a line for each case, and for one that does not pass everything that is
 //! needed to believe it.
 
+use super::baseline::show_baseline;
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
 use super::{offer, summary};
@@ -277,7 +278,11 @@ fn show_next(printer: &mut Printer, case: &Case, report: &CaseReport) {
         &format!("harness show {} {}", run.unwrap_or("latest"), case.id),
     );
     line("repeat", &report.repeat);
-    line("explain", &format!("harness explain {}", case.id));
+    let explain = match &report.case_file {
+        Some(file) => format!("harness explain --case-file {file}"),
+        None => format!("harness explain {}", case.id),
+    };
+    line("explain", &explain);
 }
 
 /// Says where the evidence is, and last what the run came to and on which target.
@@ -315,6 +320,9 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
             let text = "name its write with --write and --store, or describe the server in a target.toml";
             printer.line(&[span(Style::Dim, format!("{INDENT}hint          ")), plain(text)]);
         }
+    }
+    if let Some(baseline) = &report.baseline {
+        show_baseline(printer, baseline);
     }
     printer.blank();
     if let Some(reason) = report.exit_reason {
@@ -370,6 +378,11 @@ fn totals(report: &RunReport) -> Vec<Span> {
     }
     if spans.len() == 1 {
         spans.push(span(Style::Odd, "nothing was run"));
+    }
+    let expected = report.cases.iter().filter(|case| case.requested && case.is_expected());
+    match expected.count() {
+        0 => {}
+        count => spans.push(plain(format!(" ({count} as expected)"))),
     }
     spans.push(plain(format!(" on {}", report.target.line())));
     spans

@@ -3,12 +3,14 @@
 //! - [`printer`]: the one way to the terminal, with its escaping.
 //! - [`result`]: what a run came to, as a value; also the JSON report.
 //! - [`console`]: the same for people.
+//! - [`baseline`]: what came of comparing it with its baseline.
 //! - [`summary`]: one case in a few lines.
 //! - [`timeline`]: a record for people, event by event.
 //! - [`offer`]: what a server offers, where its write is not named.
 //! - [`frame`]: one frame in a few words.
 //! - [`overview`]: a run of the past for people.
 
+mod baseline;
 mod console;
 mod frame;
 mod offer;
@@ -18,6 +20,7 @@ mod result;
 mod summary;
 mod timeline;
 
+pub use baseline::show_baseline;
 pub use console::{show_case, show_effect, show_end, show_server, show_target};
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use super::baseline::show_baseline;
 use super::console::{millis, word};
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::TargetReport;
+use crate::baseline::BaselineReport;
 use crate::record::{CaseSummary, Run, RunState};
 
 /// Indent of what belongs to a line before, under the label column.
@@ -26,6 +28,9 @@ pub struct RunGlance {
     pub run: Option<Box<Run>>,
     /// Why it cannot.
     pub problem: Option<String>,
+    /// What comes of comparing it with its baseline, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineReport>,
     /// The handshake, where it was recorded.
     pub probe: Option<Glance>,
     /// The cases, in the order in which they were run.
@@ -102,6 +107,9 @@ pub fn show_overview(printer: &mut Printer, glance: &RunGlance, word: &str) {
         if let Some(record) = &case.record {
             printer.line(&[span(Style::Dim, format!("{INDENT}   {}", numbers(record)))]);
         }
+    }
+    if let Some(baseline) = &glance.baseline {
+        show_baseline(printer, baseline);
     }
     printer.blank();
     let text =

@@ -3,8 +3,10 @@
 //! A text never brings its own control sequences or line ends: style comes from [`Span`]s, lines from [`Printer::line`].
 //! So no server can move the cursor, forge a line, or speak to a build log that reads commands at the start of lines.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write};
+use std::rc::Rc;
 
 use serde::Serialize;
 
@@ -64,6 +66,20 @@ pub struct Printer {
     progress_shown: bool,
 }
 
+/// Keeps what is written.
+struct Captured(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl std::fmt::Debug for Printer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Printer")
@@ -85,6 +101,20 @@ impl Printer {
             progress: io::stderr().is_terminal() && !set("CI") && !dumb,
             progress_shown: false,
         }
+    }
+
+    /// What `show` prints, as a text without styles.
+    pub fn captured(show: impl FnOnce(&mut Self)) -> String {
+        let text = Rc::new(RefCell::new(Vec::new()));
+        let mut printer = Self {
+            out: Box::new(Captured(Rc::clone(&text))),
+            err: Box::new(Captured(Rc::clone(&text))),
+            styles: false,
+            progress: false,
+            progress_shown: false,
+        };
+        show(&mut printer);
+        String::from_utf8_lossy(&text.borrow()).into_owned()
     }
 
     /// Prints one line on standard output.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::baseline::BaselineReport;
 use crate::case::Case;
 use crate::plan::Plan;
 use crate::record::{CaseVerdict, Run, ServerSeen, Verdict};
@@ -48,6 +49,9 @@ pub struct RunReport {
     pub last_words: Vec<String>,
     /// The demonstration that the read-back counts.
     pub control: Option<ControlReport>,
+    /// What came of comparing it with its baseline, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineReport>,
     /// The cases that were executed, in order.
     pub cases: Vec<CaseReport>,
     /// How many of each verdict among the requested cases.
@@ -132,6 +136,11 @@ pub struct CaseReport {
     pub elsewhere: Option<String>,
     /// The surfaces that the target lacks, where it is unsupported.
     pub missing: Vec<&'static str>,
+    /// What it counts as once the failures that are expected are left out: nothing where no other is left.
+    pub counts_as: Option<Verdict>,
+    /// Its file, where it is a case of the user's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case_file: Option<String>,
     /// Its record, whose lines are the frames and events that rows and checks speak of.
     pub record: String,
     /// The command that repeats it.
@@ -183,6 +192,7 @@ impl RunReport {
             warnings: Vec::new(),
             last_words: Vec::new(),
             control: None,
+            baseline: None,
             cases: Vec::new(),
             totals: RunTotals::default(),
             evidence,
@@ -200,13 +210,20 @@ impl RunReport {
         self.cases.push(case);
     }
 
-    /// Whether any requested case has this verdict.
+    /// Whether any requested case counts as this verdict.
     pub fn any(&self, verdict: Verdict, named_only: bool) -> bool {
         let counts = |case: &&CaseReport| case.requested && (case.named || !named_only);
         self.cases
             .iter()
             .filter(counts)
-            .any(|case| case.verdict.verdict == verdict)
+            .any(|case| case.counts_as == Some(verdict))
+    }
+}
+
+impl CaseReport {
+    /// Whether it fails as expected, and in nothing else.
+    pub fn is_expected(&self) -> bool {
+        self.counts_as.is_none()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::case::Promise;
 
 /// A named set of promises that a profile can claim for its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Everything that the reference server does, its own policies included.
@@ -49,6 +50,7 @@ impl Preset {
 
 /// The contract of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contract {
     /// The promises.
     pub preset: Preset,
@@ -60,6 +62,7 @@ pub struct Contract {
 
 /// How a refusal as a conflict looks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Conflict {
     /// Where the reason stands.
     pub at: RefusalAt,

@@ -31,3 +31,5 @@ pub use resolved::{
     TargetSource, Write,
 };
 pub use written::PROFILE_FORMAT;
+#[cfg(test)]
+pub(crate) use written::schema;

@@ -63,6 +63,7 @@ pub struct Rotated {
 
 /// Where the description of a target came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetSource {
     /// The reference server that this binary carries.
@@ -143,6 +144,7 @@ pub enum Seed {
 
 /// The kinds of stores that read-back knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreKind {
     /// A SQLite database file.
@@ -169,6 +171,7 @@ pub struct Write {
 
 /// Where the operation identity travels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Identity {
     /// In this argument.
@@ -185,6 +188,7 @@ pub enum Identity {
 
 /// JSON pointers into what a server answers. Pointers start at the JSON-RPC `result` or `error` object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Replies {
     /// The result that replays are compared by. Where the profile does not say: the structured content, else the content.
     pub result: Option<String>,
@@ -196,6 +200,7 @@ pub struct Replies {
 
 /// Where the reason of a refusal stands, in both styles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefusalAt {
     /// In a JSON-RPC error object.
     pub error: Option<String>,

@@ -23,13 +23,15 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, Catalogue};
 use crate::document;
 use crate::drive::clock::Deadline;
 use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
 use crate::plain_file;
 use crate::record::{
-    CaseFolder, CaseVerdict, Evidence, EvidenceError, Finding, Inventory, RUN_FORMAT, Record, Run, RunState,
+    CaseFolder, CaseVerdict, CheckResult, Evidence, EvidenceError, Finding, Inventory, RUN_FORMAT, Record, Run,
+    RunState,
 };
 use crate::values::{VALUES_MAX, values_in};
 use recount::Recount;
@@ -66,6 +68,9 @@ pub struct Verified {
     pub counted_by: CountedBy,
     /// What is not wrong and has to be known: a case of a revision that this harness does not carry.
     pub notes: Vec<String>,
+    /// What comes of comparing the run with its baseline, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineReport>,
     /// The verdict of each case as it comes out now.
     pub judged: BTreeMap<String, String>,
 }
@@ -83,6 +88,7 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
         runners_word: 0,
         counted_by: CountedBy::Nobody,
         notes: Vec::new(),
+        baseline: None,
         judged: BTreeMap::new(),
     };
     // A link could lead to a file of the reviewer's, a device has no end, a pipe keeps a reader waiting: nothing is read.
@@ -127,7 +133,7 @@ fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut
                 };
                 check_record(&recount, run, &case, &record, verified);
                 verified.judged.insert(id.to_owned(), verdict.verdict.name().to_owned());
-                verified.notes.extend(unknown_revision(&case));
+                verified.notes.extend(unknown_revision(run, &case));
                 // A run that was killed leaves the case it was in with a record and without a verdict.
                 if verified.finished || run.verdicts.contains_key(id) {
                     differences(evidence, run, &case, &verdict, verified);
@@ -139,6 +145,7 @@ fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut
             Err(reason) => verified.findings.push(format!("cases/{id}: {reason}")),
         }
     }
+    verified.baseline = baseline::compare(run, &done);
     // A run that was cut off did not come to all that was asked of it.
     let executed_nothing = run.nothing_run.is_some() || !verified.finished;
     for id in run
@@ -192,10 +199,16 @@ fn executed(run: &Run) -> impl Iterator<Item = &str> {
     once.take(CASES_MAX)
 }
 
-/// What is needed of a verdict to judge later cases.
+/// What is needed of a verdict to judge later cases, and to compare the run with its baseline.
 fn as_a_control(verdict: CaseVerdict) -> CaseVerdict {
+    let outcome_only = |check: CheckResult| CheckResult {
+        say: None,
+        whose: None,
+        findings: Vec::new(),
+        ..check
+    };
     CaseVerdict {
-        checks: Vec::new(),
+        checks: verdict.checks.into_iter().map(outcome_only).collect(),
         rows: Vec::new(),
         facts: serde_json::Map::new(),
         ..verdict
@@ -247,7 +260,8 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict, v
         Some(_) => {}
         None => found.push(format!("run.json: it has no verdict of {id}")),
     }
-    if let Some(known) = Catalogue::embedded().get(id)
+    if !run.case_files.contains_key(id)
+        && let Some(known) = Catalogue::embedded().get(id)
         && known.revision == case.revision
         && known.digest != case.digest
     {
@@ -291,16 +305,27 @@ fn differences_of_verdict(folder: &CaseFolder, place: &str, run: &Run, now: &Cas
 }
 
 /// Evidence is judged by the case that it holds. Whether that one was ever frozen, only a harness that carries it can say.
-fn unknown_revision(case: &Case) -> Option<String> {
+fn unknown_revision(run: &Run, case: &Case) -> Option<String> {
     let carried = Catalogue::embedded().get(&case.id).map(|known| known.revision);
-    let has = match carried {
-        Some(revision) if revision == case.revision => return None,
-        Some(revision) => format!("revision {revision}"),
-        None => "no such case".to_owned(),
+    let id = &case.id;
+    let what = match (run.case_files.get(id), carried) {
+        (Some(file), None) => {
+            format!("a case of the runner's own ({file:?}), and no case of this harness's catalogue")
+        }
+        (Some(file), Some(_)) => {
+            format!("a case of the runner's own ({file:?}), and not the `{id}` of this harness's catalogue")
+        }
+        (None, Some(revision)) if revision == case.revision => return None,
+        (None, Some(revision)) => {
+            format!(
+                "revision {}, and this harness carries revision {revision}",
+                case.revision
+            )
+        }
+        (None, None) => "no case of this harness's catalogue".to_owned(),
     };
     Some(format!(
-        "cases/{}/case.toml: revision {}, and this harness carries {has}; it was judged by the file in the evidence",
-        case.id, case.revision
+        "cases/{id}/case.toml: {what}; it was judged by the file in the evidence"
     ))
 }
 

@@ -44,6 +44,15 @@ fn list_and_explain() {
 }
 
 #[test]
+fn schemas() {
+    prints("schema-names", &call(&["schema"]));
+    prints("schema-unknown", &call(&["schema", "profil"]));
+    let done = call(&["schema", "record"]);
+    let schema: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(schema["title"], "record");
+}
+
+#[test]
 fn a_pass_and_its_evidence() {
     let done = Harness::new().case("lost-reply").run_human();
     prints("run-pass", &done);

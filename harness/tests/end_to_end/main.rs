@@ -7,7 +7,9 @@
 //! | `blind.rs` | a read-back that cannot see is inconclusive, never a pass |
 //! | `contracts.rs` | whose promise it is: fail, unguarded, unsupported, and what that means for the exit code |
 //! | `files.rs` | stores that are no SQLite: JSON Lines, documents, folders |
+//! | `own_cases.rs` | cases of the user's own: run from a file, and never taken for an embedded one |
 //! | `targets.rs` | which target is tested, and that it is said |
+//! | `baselines.rs` | known failures and expected verdicts: what is not met fails, and is kept in the evidence |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
 //! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
 //! | `unreadable.rs` | stores that nobody can read beside the living server |
@@ -35,6 +37,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod baselines;
 mod blind;
 mod command_line;
 mod contracts;
@@ -50,6 +53,7 @@ mod misled;
 mod mutated;
 mod no_file;
 mod outside;
+mod own_cases;
 mod reference;
 mod refusals;
 mod show;

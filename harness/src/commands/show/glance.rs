@@ -1,5 +1,6 @@
 //! What a folder of evidence holds, as values: read once, with suspicion, and as far as it can be read.
 
+use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, is_name_of};
 use crate::document::{DOCUMENT_BYTES_MAX, nearest};
 use crate::record::{
@@ -44,6 +45,7 @@ pub(super) fn glance(evidence: &Evidence, reader: &Reader) -> RunGlance {
         format: SHOW_FORMAT,
         evidence: evidence.root().display().to_string(),
         sealed: reader.head(SUMS_FILE, 0).is_ok(),
+        baseline: run.as_deref().and_then(|run| compared(reader, run)),
         probe: record(reader, PROBE).ok(),
         cases: cases.iter().map(|id| case_glance(reader, run.as_deref(), id)).collect(),
         run,
@@ -81,6 +83,16 @@ fn ids(reader: &Reader, run: Option<&Run>) -> Vec<String> {
         }
     }
     ids
+}
+
+/// The run beside its baseline, by the verdicts that can be read.
+fn compared(reader: &Reader, run: &Run) -> Option<BaselineReport> {
+    let path = |id: &String| format!("{}/verdict.json", folder(id));
+    let ids = run.executed.iter().filter(|id| case::is_plain_word(id));
+    let verdicts: Vec<CaseVerdict> = ids
+        .filter_map(|id| reader.json(&path(id), JSON_BYTES_MAX).ok())
+        .collect();
+    baseline::compare(run, &verdicts)
 }
 
 fn case_glance(reader: &Reader, run: Option<&Run>, id: &str) -> CaseGlance {

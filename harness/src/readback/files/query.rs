@@ -17,6 +17,7 @@ const GLOB_LETTERS_TOLD: usize = 40;
 /// Written as in a profile: `json = "/entities"`, `jsonl = true`, `files = "notes/*.md"` or `text = "notes.txt"`, with
 /// `path = "memory.json"` beside the first two where the store is a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "FileKeys", into = "FileKeys")]
 pub enum FileQuery {
     /// Every element of one array, or every member of one object, of one JSON document.
@@ -45,6 +46,7 @@ pub enum FileQuery {
 
 /// The keys as they are written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileKeys {
     /// The file in the store's folder.

@@ -20,6 +20,7 @@ use crate::readback::{FreezeError, FrozenFile};
 
 /// A store of files as a death left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FrozenTree {
     /// The folder that holds the copies. Evidence is moved about, so it is not recorded: whoever reads it later sets it anew.
@@ -39,6 +40,7 @@ pub struct FrozenTree {
 
 /// What a store of files is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// Nothing is there, or a link that leads nowhere.
@@ -51,6 +53,7 @@ pub enum Shape {
 
 /// An SQLite store in a frozen folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FrozenDatabase {
     /// The path of its main file under the root.

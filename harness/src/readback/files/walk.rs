@@ -20,6 +20,7 @@ pub const TREE_DEPTH_MAX: usize = 32;
 
 /// What is not read, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stranger {
     /// A symbolic link, wherever it leads: it may lead out of the store, or to a file that is read anyway.

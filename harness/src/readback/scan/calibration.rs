@@ -21,10 +21,12 @@ const PLACES_TOLD_MAX: usize = 8;
 
 /// One effect, as the growth of places.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// The places of one effect, each of which grows by at least one.
     #[serde(serialize_with = "pairs::serialize", deserialize_with = "pairs::deserialize_some")]
+    #[cfg_attr(test, schemars(with = "Vec<(Place, Sighting)>"))]
     one: BTreeMap<Place, Sighting>,
     /// Files that could not be read as what their names say, from the start: they are of another format.
     known_problems: BTreeSet<String>,
@@ -58,6 +60,7 @@ pub enum CalibrationError {
 
 /// How many effects a store shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
     /// All places grew alike, by so many effects.
@@ -77,6 +80,7 @@ pub enum Counted {
 
 /// Places that do not agree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Disagreement {
     /// The places of one effect, and all others that changed.
@@ -87,6 +91,7 @@ pub struct Disagreement {
 
 /// One place that changed, or should have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Growth {
     /// The place.

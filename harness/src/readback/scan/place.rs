@@ -13,6 +13,7 @@ const ANY: &str = "*";
 
 /// Where a marker stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Place {
     /// The path of the file in the store. Empty for the cells of a store that is one SQLite file: there is no other.
     pub file: String,
@@ -22,6 +23,7 @@ pub struct Place {
 
 /// Where in a file a marker stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Inside {
     /// In a column of an SQLite table.
@@ -41,6 +43,7 @@ pub enum Inside {
 
 /// What was seen in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sighting {
     /// How often the marker stands there.
     pub count: u64,
@@ -53,10 +56,12 @@ pub struct Sighting {
 
 /// All places of one marker in one frozen store, and what the search could not see.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Places {
     /// The places, in order.
     #[serde(with = "pairs")]
+    #[cfg_attr(test, schemars(with = "Vec<(Place, Sighting)>"))]
     pub found: BTreeMap<Place, Sighting>,
     /// Files that a save left aside and that carry the marker, with its occurrences. They are no effects.
     pub set_aside: BTreeMap<String, u64>,

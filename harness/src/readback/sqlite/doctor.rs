@@ -17,6 +17,7 @@ const DOUBLE_STEPS_MAX: u64 = 4_000_000_000;
 
 /// A copy with doubled rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Doctored {
     /// The copy.
     pub file: PathBuf,
@@ -26,6 +27,7 @@ pub struct Doctored {
 
 /// A table of a doctored copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DoubledTable {
     /// Its name.
     pub table: String,

@@ -35,6 +35,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 
 /// A store as a death left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Frozen {
     /// The copied files, main file first. Empty when there was no store at all.
     pub files: Vec<FrozenFile>,
@@ -46,6 +47,7 @@ pub struct Frozen {
 
 /// One file of a frozen store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FrozenFile {
     /// Its name, the same as beside the original.
     pub name: String,

@@ -1,0 +1,186 @@
+//! What a run is compared with: failures that are known, and the verdicts of an earlier run.
+
+use serde_json::Value;
+
+use crate::command_line::prints;
+use crate::support::profile::Profile;
+use crate::support::run::{Harness, Report};
+
+/// A server that writes again on every retry, although it promises not to.
+fn forgetful() -> Harness {
+    Harness::new().target(&Profile::plain().flags("--dedupe none"))
+}
+
+fn with_list(harness: Harness, list: &str) -> Harness {
+    harness
+        .file("known.yaml", list)
+        .words(&["--expected-failures", "known.yaml"])
+}
+
+/// Everything that the forgetful server breaks in `identical-retry` and `lost-reply`.
+const KNOWN: &str = "server:\n- identical-retry\n- case: lost-reply\n  check: one-effect\n  reason: no ledger yet\n  \
+                     issue: '#12'\n  until: 2099-12-31\n- lost-reply:first-result\n";
+
+fn outcomes(run: &Report) -> Vec<&str> {
+    let entries = run.json["baseline"]["entries"].as_array().unwrap();
+    entries.iter().map(|entry| entry["outcome"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn known_failures_are_no_failures_and_are_kept_in_the_evidence() {
+    let run = with_list(forgetful().case("identical-retry,lost-reply"), KNOWN).run();
+    run.exits(0);
+    assert_eq!(run.verdict("lost-reply"), "fail");
+    assert_eq!(run.case("lost-reply")["counts_as"], Value::Null);
+    assert_eq!(outcomes(&run), ["fails"; 3]);
+
+    let verified = run.done.verify(&run.evidence());
+    assert_eq!(verified.code, 0);
+    let entry = &verified.json["baseline"]["entries"][1];
+    assert_eq!(
+        (&entry["reason"], &entry["issue"]),
+        (&"no ledger yet".into(), &"#12".into())
+    );
+    let shown = run.done.then().words(&["latest"]).call(&["show"]);
+    let line = "expected     lost-reply:one-effect fails, as known.yaml:3 says: no ledger yet (#12, until 2099-12-31)";
+    assert!(shown.stdout.contains(line), "{}", shown.stdout);
+}
+
+#[test]
+fn what_is_not_listed_fails_and_is_named() {
+    let run = with_list(
+        forgetful().case("identical-retry,lost-reply"),
+        "- identical-retry\n- lost-reply:first-result\n",
+    )
+    .run();
+    run.exits(1);
+    assert_eq!(run.json["exit_reason"], "a case failed");
+    assert_eq!(
+        run.json["baseline"]["unexpected"],
+        serde_json::json!(["lost-reply:one-effect"])
+    );
+}
+
+#[test]
+fn an_entry_that_does_not_fail_fails_the_run() {
+    let sound = || Harness::new().target(&Profile::plain());
+    for list in ["- lost-reply\n", "- lost-reply:one-effect\n"] {
+        let run = with_list(sound().case("lost-reply"), list).run();
+        run.exits(1);
+        assert_eq!(
+            run.json["exit_reason"],
+            "an entry of the expected failures does not fail"
+        );
+        assert_eq!(outcomes(&run), ["passes"]);
+    }
+    // What this run did not come to is not stale.
+    with_list(sound().case("lost-reply"), "- identical-retry\n")
+        .run()
+        .exits(0);
+}
+
+#[test]
+fn an_entry_past_its_date_fails_the_run() {
+    let list = "- case: identical-retry\n  until: 2026-01-31\n";
+    let run = with_list(forgetful().case("identical-retry"), list).run();
+    run.exits(1);
+    assert_eq!(
+        run.json["exit_reason"],
+        "an entry of the expected failures is past its date"
+    );
+    with_list(forgetful().case("reply-means-done"), list).run().exits(0);
+}
+
+#[test]
+fn a_wrong_list_is_refused_before_anything_is_run() {
+    let refused = |list: &str, part: &str| {
+        let done = with_list(Harness::new(), list).run_human();
+        done.exits(2).says_only(&[part]).wrote_nothing();
+    };
+    refused(
+        "- lost-reply\n- lost-reply:one-effect\n",
+        "known.yaml:2:3: `lost-reply` is listed both whole and by check",
+    );
+    refused("- lost-replay\n", "did you mean `lost-reply`?");
+    refused(
+        "- case: lost-reply\n  untill: 2027-01-01\n",
+        "known.yaml:2:3: unknown key `untill`; did you mean `until`?",
+    );
+    let done = Harness::new().words(&["--expected-failures", "no.yaml"]).run_human();
+    done.exits(2).says_only(&["no.yaml", "No such file"]).wrote_nothing();
+}
+
+#[test]
+fn verdicts_that_were_written_are_met_again_and_a_regression_is_named() {
+    let keeps = Harness::new()
+        .target(&Profile::plain())
+        .case("lost-reply,identical-retry");
+    let first = keeps.clone().words(&["--write-expected", "expected.json"]).run();
+    first.exits(0);
+    let written = std::fs::read_to_string(first.done.path("expected.json")).unwrap();
+    assert!(
+        written.ends_with("\"identical-retry\": \"pass\",\n    \"lost-reply\": \"pass\"\n  }\n}\n"),
+        "{written}"
+    );
+
+    let again = |words: &[&str]| {
+        let harness = first
+            .done
+            .then()
+            .words(&["--target", "profile.toml", "--expected", "expected.json"]);
+        harness.words(words).case("lost-reply,identical-retry").run()
+    };
+    let same = again(&["--write-expected", "expected.json"]);
+    same.exits(0);
+    assert_eq!(same.json["baseline"]["changes"], serde_json::json!([]));
+    assert_eq!(
+        std::fs::read_to_string(first.done.path("expected.json")).unwrap(),
+        written
+    );
+
+    // A run of a part keeps what the file says of the rest.
+    let part = first
+        .done
+        .then()
+        .words(&["--target", "profile.toml", "--write-expected", "expected.json"]);
+    part.case("lost-reply").run().exits(0);
+    assert_eq!(
+        std::fs::read_to_string(first.done.path("expected.json")).unwrap(),
+        written
+    );
+
+    // A surface that is gone makes a case unsupported: that was better before.
+    let less = Profile::plain().without("read.effects").without("store");
+    std::fs::write(first.done.path("profile.toml"), less.text()).unwrap();
+    let run = again(&[]);
+    run.exits(1);
+    assert_eq!(run.json["exit_reason"], "a case got worse than expected");
+    let change = &run.json["baseline"]["changes"][1];
+    let told = [&change["case"], &change["kind"], &change["was"], &change["is"]];
+    assert_eq!(told, ["lost-reply", "regression", "pass", "unsupported"]);
+}
+
+#[test]
+fn a_file_of_another_target_is_refused() {
+    let text = "{\"format\": 1, \"target\": \"other\", \"contract\": \"guarded\", \"verdicts\": {}}";
+    let done = Harness::new()
+        .file("expected.json", text)
+        .words(&["--expected", "expected.json"])
+        .run_human();
+    done.exits(2)
+        .says_only(&["expected.json: it is of the target `other`", "--write-expected"])
+        .wrote_nothing();
+}
+
+#[test]
+fn what_people_see_of_it() {
+    let list = "- identical-retry\n- lost-reply:first-result\n- case: reply-means-done\n  until: 2026-01-31\n- crash-after-commit\n";
+    let expected = "{\"format\": 1, \"target\": \"plain\", \"contract\": \"at-most-once\", \"verdicts\": \
+                    {\"lost-reply\": \"pass\", \"identical-retry\": \"fail\", \"reply-means-done\": \"fail\"}}";
+    let harness = with_list(forgetful(), list).file("expected.json", expected);
+    let cases = "identical-retry,lost-reply,reply-means-done,crash-after-commit";
+    prints(
+        "run-baseline",
+        &harness.words(&["--expected", "expected.json"]).case(cases).run_human(),
+    );
+}
