@@ -3,12 +3,13 @@
 //! It must not know a rule of the guard. Exit statuses: 0 done, 1 the session or the runtime failed, or an operator's command was
 //! refused, 2 wrong usage, a wrong setting or store (said in one line on stderr, before anything is written).
 //!
-//! - [`inspect`]: shows what stands in a store
+//! - [`inspect`]: shows what stands in a store (`inspect_execution`: the part about executions)
 //! - [`reconcile`]: settles an operation in progress
 //! - [`work`], [`reap`]: the processes of durable execution
 //! - `staff`: the same as threads of a server
 
 pub mod inspect;
+mod inspect_execution;
 pub mod reap;
 pub mod reconcile;
 mod staff;
@@ -67,7 +68,7 @@ pub enum Command {
     Reap(Box<reap::ReapArguments>),
     /// Settle an operation that is in progress, as an operator who has found out what became of it
     Reconcile(reconcile::ReconcileArguments),
-    /// Show what stands in a store: operations, effects and the step log; nothing is changed
+    /// Show what stands in a store: operations, executions, effects and logs; nothing is changed
     Inspect(inspect::InspectArguments),
 }
 

@@ -17,11 +17,13 @@
 //! - `worker`: the loop of one worker
 //! - `outside`: an effect that no transaction of ours covers
 //! - `planted`: the longer wrong turns of planted defects
+//! - [`inspection`]: what stands in these tables, as plain values
 //! - [`messages`]: what the engine is asked through the ledger's thread
 //! - [`settings`]: leases, attempts, backoff
 
 pub(crate) mod engine;
 pub mod event;
+pub mod inspection;
 mod lease;
 mod log;
 pub mod messages;
