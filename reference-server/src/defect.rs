@@ -157,7 +157,7 @@ defects! {
         killed by ["persist-before-dispatch:submission-is-there"];
     ClaimNotAtomic = "claim-not-atomic",
         "A worker works through what it once saw waiting, and does not look again under the lock: others work on the same.",
-        killed by ["concurrent-claim:no-overlapping-leases"];
+        killed by ["concurrent-claim:each-claimed-once"];
     UnfencedComplete = "unfenced-complete",
         "A completion is accepted whatever its token, also of an execution that has ended.",
         killed by ["stale-fencing:one-effect", "stale-fencing:stale-rejected", "cancel-running:no-effect"];

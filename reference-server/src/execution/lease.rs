@@ -117,10 +117,10 @@ impl Engine<'_> {
         let transaction = self.begin_immediate()?;
         let now_s = self.now_s()?;
         let id = &claim.execution_id;
-        let found = rows::find(&transaction, id)?;
-        let Some(found) = found.filter(|_| holds(&transaction, claim).unwrap_or(false)) else {
+        if !holds(&transaction, claim)? {
             return reject(transaction, claim, "give_back", now_s);
-        };
+        }
+        let found = rows::find(&transaction, id)?.ok_or(LedgerError::NoAnswer)?;
         rows::enter(&transaction, id, State::Ready, found.snapshot.attempts - 1, now_s)?;
         rows::end_lease(&transaction, id, claim.token, "given_back", now_s)?;
         let ready = Entry::by(Kind::Ready, claim.token, &claim.worker_id).with(json!({ "reason": GIVEN_BACK }));

@@ -71,11 +71,11 @@ impl Worker<'_> {
         match self.wait_at_gate(claim, stop)? {
             Gate::Open => {}
             Gate::Stale => return Ok(()),
-            Gate::TimedOut => return insist(stop, || self.engine.fail(claim, "the gate stayed closed")),
-            Gate::Stopped => return insist(stop, || self.engine.give_back(claim)),
+            Gate::TimedOut => return self.insist(stop, || self.engine.fail(claim, "the gate stayed closed")),
+            Gate::Stopped => return self.insist(stop, || self.engine.give_back(claim)),
         }
         if claim.work.fail {
-            return insist(stop, || self.engine.fail(claim, "asked to fail"));
+            return self.insist(stop, || self.engine.fail(claim, "asked to fail"));
         }
         if let Some(path) = &terms.settings.outside {
             let keyed = terms.settings.outside_key == OutsideKey::ExecutionId
@@ -83,7 +83,7 @@ impl Worker<'_> {
             outside::append(path, claim, keyed).map_err(WorkError::Outside)?;
             terms.failpoints.exit_at(Failpoint::AfterOutsideEffect);
         }
-        insist(stop, || self.engine.complete(claim))
+        self.insist(stop, || self.engine.complete(claim))
     }
 
     /// Waits until the gate exists, with heartbeats. The gate is looked at after the clock, directly before a heartbeat: a worker
@@ -116,17 +116,17 @@ impl Worker<'_> {
             }
         }
     }
-}
 
-/// Tells the store how the attempt ended, also when somebody else holds it for long. What is refused as stale is over too.
-fn insist(stop: &Stop, end: impl Fn() -> Result<Fenced, LedgerError>) -> Result<(), WorkError> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match end() {
-            Ok(Fenced::Done | Fenced::Stale) => return Ok(()),
-            Err(LedgerError::Busy) if tries < BUSY_TRIES_MAX && !stop.is_set() => {}
-            Err(error) => return Err(error.into()),
+    /// Tells the store how the attempt ended, also when somebody else holds it for long. What is refused as stale is over too.
+    fn insist(&self, stop: &Stop, end: impl Fn() -> Result<Fenced, LedgerError>) -> Result<(), WorkError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match end() {
+                Ok(Fenced::Done | Fenced::Stale) => return Ok(()),
+                Err(LedgerError::Busy) if tries < BUSY_TRIES_MAX && !stop.wait(self.engine.terms.settings.poll) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }

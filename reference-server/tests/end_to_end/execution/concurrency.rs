@@ -36,6 +36,12 @@ fn drawn(seed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
+/// How often the store is looked at for the event after which the worker is killed, and the pause in between: ten seconds in all.
+const LOOKS_MAX: u32 = 200_000;
+const PAUSE: Duration = Duration::from_micros(50);
+/// Executions for each seed. Each leaves four events when all goes well.
+const BATCH: i64 = 8;
+
 /// A worker killed at a random moment: whatever it was doing, each execution has one effect in the end. A failure names its seed.
 #[test]
 fn a_worker_killed_at_any_moment_leaves_nothing_undone_or_done_twice() {
@@ -43,27 +49,40 @@ fn a_worker_killed_at_any_moment_leaves_nothing_undone_or_done_twice() {
     for seed in 0..seeds {
         let bench = Bench::new();
         let mut server = bench.start();
-        for number in 0..8 {
+        for number in 0..BATCH {
             submitted(&mut server, &format!("k-{number}"), &plain_issue());
         }
         let worker = bench.worker("A");
-        // The worker needs about 10 ms for them all, its start included.
-        Stop::default().wait(Duration::from_micros(drawn(seed) % 12_000));
+        let events = i64::try_from(drawn(seed) % 16).unwrap();
+        wait_for_position(&bench, BATCH * 2 + events);
+        // From there on, less than what one execution takes.
+        Stop::default().wait(Duration::from_micros(drawn(!seed) % 700));
         worker.kill();
-        let claimed = bench.column("SELECT DISTINCT execution_id FROM leases").len();
+        let at_the_kill = bench.log();
         bench.set_clock(T0 + 30);
         bench.reap();
         bench.work_until_idle("B");
-        let completed = bench
-            .column("SELECT execution_id FROM executions WHERE state = 'completed'")
-            .len();
-        let effects = bench.column("SELECT DISTINCT operation_id FROM issues").len();
-        let all = usize::try_from(bench.count("issues")).unwrap();
+        let count = |sql: &str| i64::try_from(bench.column(sql).len()).unwrap();
+        let completed = count("SELECT execution_id FROM executions WHERE state = 'completed'");
+        let effects = count("SELECT DISTINCT operation_id FROM issues");
+        let all = count("SELECT CAST(issue_id AS TEXT) FROM issues");
         assert_eq!(
             (completed, effects, all),
-            (8, 8, 8),
-            "seed {seed}, killed after {claimed} claims"
+            (BATCH, BATCH, BATCH),
+            "seed {seed}, killed after {at_the_kill:#?}"
         );
         assert_eq!(bench.overlaps(), 0, "seed {seed}");
     }
+}
+
+fn wait_for_position(bench: &Bench, position: i64) {
+    let connection = bench.connection();
+    let sql = "SELECT count(*) FROM execution_events";
+    for _ in 0..LOOKS_MAX {
+        if connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() >= position {
+            return;
+        }
+        Stop::default().wait(PAUSE);
+    }
+    panic!("the log never came to {position} events");
 }

@@ -197,3 +197,18 @@ fn wrong_settings_of_a_worker_are_one_line() {
         assert_eq!(said.stderr.matches('\n').count(), 1, "{said:?}");
     }
 }
+
+#[test]
+fn a_worker_outlasts_a_locked_store_and_loses_nothing() {
+    let bench = Bench::new();
+    submitted(&mut bench.start(), "k-1", &gated(&bench.path("gate")));
+    let _a = bench.worker_with("A", "GUARD_BUSY_TIMEOUT_MS", "1");
+    bench.wait_for_events("claimed", 1);
+    let lock = bench.lock();
+    bench.open_gate();
+    // A heartbeat would be refused just as well; what counts is that the worker is still there afterwards.
+    bench.set_clock(T0 + 10);
+    lock.execute_batch("ROLLBACK").unwrap();
+    bench.wait_for_events("completed", 1);
+    assert_eq!(bench.count("issues"), 1);
+}
