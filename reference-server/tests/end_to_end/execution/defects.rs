@@ -23,7 +23,7 @@ fn overtaken(bench: &Bench, defect: &str) -> (Vec<String>, i64) {
     submitted(&mut server, "k-1", &gated(&bench.path("gate")));
     let a = bench.worker_with("A", DEFECT, defect);
     bench.wait_for_events("claimed", 1);
-    pause(&a);
+    pause(bench, &a);
     bench.set_clock(T0 + 30);
     reap(bench, defect);
     let b = bench.worker_with("B", DEFECT, defect);
@@ -94,12 +94,12 @@ fn unfenced_heartbeat_extends_the_lease_of_another() {
     submitted(&mut bench.start(), "k-1", &gated(&bench.path("gate")));
     let a = bench.worker_with("A", DEFECT, "unfenced-heartbeat");
     bench.wait_for_events("claimed", 1);
-    pause(&a);
+    pause(&bench, &a);
     bench.set_clock(T0 + 30);
     bench.reap();
     let b = bench.worker("B");
     bench.wait_for_events("claimed", 2);
-    pause(&b);
+    pause(&bench, &b);
     bench.set_clock(T0 + 35);
     a.signal("CONT");
     bench.wait_for_events("heartbeat", 1);

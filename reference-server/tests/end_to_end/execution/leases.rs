@@ -11,7 +11,7 @@ fn overtaken(bench: &Bench, name: &str, value: &str) -> crate::support::Server {
     submitted(&mut server, "k-1", &gated(&bench.path("gate")));
     let a = bench.worker_with("A", name, value);
     bench.wait_for_events("claimed", 1);
-    pause(&a);
+    pause(bench, &a);
     bench.set_clock(T0 + 30);
     assert_eq!(bench.reap(), "1 leases expired, 0 retries made ready\n");
     a

@@ -146,9 +146,25 @@ impl Bench {
     }
 }
 
-/// Waits until the process is stopped, as SIGSTOP has asked it to be.
+/// Stops the process, as SIGSTOP does, at a moment at which it does not hold the store's write lock. What it has committed is
+/// seen by others a moment before it lets the lock go: stopped in between, it would keep everybody out.
 #[track_caller]
-pub(crate) fn pause(worker: &Server) {
+pub(crate) fn pause(bench: &Bench, worker: &Server) {
+    let probe = bench.connection();
+    probe.busy_timeout(Duration::ZERO).unwrap();
+    for _ in 0..LOOKS_MAX {
+        stop(worker);
+        if probe.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_ok() {
+            return;
+        }
+        worker.signal("CONT");
+        Stop::default().wait(PAUSE);
+    }
+    panic!("the worker never lets the store go");
+}
+
+#[track_caller]
+fn stop(worker: &Server) {
     worker.signal("STOP");
     let stat = format!("/proc/{}/stat", worker.pid());
     for _ in 0..LOOKS_MAX {
