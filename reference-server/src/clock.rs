@@ -168,6 +168,18 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_cuts_every_wait_short_and_stays_given() {
+        let (stop, bound) = (Stop::default(), Duration::from_secs(30));
+        assert!(!stop.wait(Duration::from_millis(1)) && !stop.is_set());
+        let waiting = std::thread::spawn({
+            let stop = stop.clone();
+            move || stop.wait(bound)
+        });
+        stop.set();
+        assert!(waiting.join().unwrap() && stop.wait(bound) && stop.is_set());
+    }
+
+    #[test]
     fn a_second_has_a_zone_when_printed() {
         assert_eq!(rfc3339(1_790_035_200), "2026-09-22T00:00:00Z");
         assert_eq!(rfc3339(SECONDS_MAX), "9999-12-30T22:00:00Z");

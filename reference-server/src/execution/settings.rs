@@ -231,3 +231,30 @@ impl Workplace {
         Ok(connection)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_doubles_and_has_an_end() {
+        let settings = ExecutionSettings::default();
+        let waits = [1, 2, 3, 4, 100].map(|attempt| settings.backoff_after_s(attempt));
+        assert_eq!(waits, [5, 10, 20, 40, LIMIT_S_MAX.into()]);
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_flags() {
+        let default = ExecutionSettings::default();
+        let flags = [LEASE_S, HEARTBEAT_S, ATTEMPTS, BACKOFF_S, GATE_WAIT_S].map(|text| text.parse::<i64>().unwrap());
+        let values = [
+            default.lease_s,
+            default.heartbeat_s,
+            default.attempts_max,
+            default.backoff_s,
+            default.gate_wait_s,
+        ];
+        assert_eq!(flags, values);
+        assert_eq!(default.poll.as_millis().to_string(), POLL_MS);
+    }
+}
