@@ -1,10 +1,11 @@
-//! The injected clock: the only place that reads time.
+//! The injected clock, and the one bounded wait: the only place that reads time or lets it pass.
 //!
 //! It must never guess: a clock file that cannot be read is an error, not "now".
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 
@@ -73,6 +74,32 @@ impl Clock {
     }
 }
 
+/// A sign to stop, and the one way to let time pass: a bounded wait that the sign cuts short. Clones share the sign.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<(Mutex<bool>, Condvar)>);
+
+impl Stop {
+    /// Gives the sign, for good.
+    pub fn set(&self) {
+        let (sign, waiters) = &*self.0;
+        *sign.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        waiters.notify_all();
+    }
+
+    /// Whether the sign was given.
+    pub fn is_set(&self) -> bool {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the sign, at most `bound`; says whether it was given.
+    pub fn wait(&self, bound: Duration) -> bool {
+        let (sign, waiters) = &*self.0;
+        let given = sign.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = waiters.wait_timeout_while(given, bound, |given| !*given);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
 fn system_now_s() -> Result<i64, ClockError> {
     let since_epoch = SystemTime::now()
@@ -138,6 +165,18 @@ mod tests {
         assert_eq!(clock.now_s().unwrap(), 1_790_035_320);
         fs::write(&path, "soon").unwrap();
         assert!(matches!(clock.now_s(), Err(ClockError::NotSeconds(_))));
+    }
+
+    #[test]
+    fn a_sign_cuts_every_wait_short_and_stays_given() {
+        let (stop, bound) = (Stop::default(), Duration::from_secs(30));
+        assert!(!stop.wait(Duration::from_millis(1)) && !stop.is_set());
+        let waiting = std::thread::spawn({
+            let stop = stop.clone();
+            move || stop.wait(bound)
+        });
+        stop.set();
+        assert!(waiting.join().unwrap() && stop.wait(bound) && stop.is_set());
     }
 
     #[test]

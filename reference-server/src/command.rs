@@ -3,11 +3,17 @@
 //! It must not know a rule of the guard. Exit statuses: 0 done, 1 the session or the runtime failed, or an operator's command was
 //! refused, 2 wrong usage, a wrong setting or store (said in one line on stderr, before anything is written).
 //!
-//! - [`inspect`]: shows what stands in a store
+//! - [`inspect`]: shows what stands in a store (`inspect_execution`: the part about executions)
 //! - [`reconcile`]: settles an operation in progress
+//! - [`work`], [`reap`]: the processes of durable execution
+//! - `staff`: the same as threads of a server
 
 pub mod inspect;
+mod inspect_execution;
+pub mod reap;
 pub mod reconcile;
+mod staff;
+pub mod work;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -17,12 +23,17 @@ use std::time::Duration;
 
 use clap::Parser;
 use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
+use crate::clock::Stop;
+use crate::execution::settings::Workplace;
 use crate::ledger::schema::OpenError;
 use crate::ledger::thread::LedgerThread;
 use crate::server::{self, Ended, SessionError};
 use crate::settings::{ServeArguments, SettingError, Settings};
 use crate::tools::Tools;
+use staff::Staff;
 
 const STATUS_FAILED: u8 = 1;
 const STATUS_USAGE: u8 = 2;
@@ -50,10 +61,14 @@ pub struct Cli {
 #[non_exhaustive]
 pub enum Command {
     /// Serve MCP over stdin and stdout until stdin closes
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
+    /// Work on what was submitted, until told to end
+    Work(Box<work::WorkArguments>),
+    /// Expire leases, and make retries ready that are due
+    Reap(Box<reap::ReapArguments>),
     /// Settle an operation that is in progress, as an operator who has found out what became of it
     Reconcile(reconcile::ReconcileArguments),
-    /// Show what stands in a store: operations, effects and the step log; nothing is changed
+    /// Show what stands in a store: operations, executions, effects and logs; nothing is changed
     Inspect(inspect::InspectArguments),
 }
 
@@ -105,6 +120,8 @@ impl Cli {
     pub fn run(&self) -> ExitCode {
         let outcome = match &self.command {
             Command::Serve(arguments) => serve(arguments),
+            Command::Work(arguments) => work::work(arguments),
+            Command::Reap(arguments) => reap::reap(arguments),
             Command::Reconcile(arguments) => reconcile::reconcile(arguments),
             Command::Inspect(arguments) => inspect::inspect(arguments),
         };
@@ -125,15 +142,39 @@ fn serve(arguments: &ServeArguments) -> Result<(), Failure> {
         .build()
         .map_err(Failure::Runtime)?;
     let (ledger, thread) = LedgerThread::start(&settings).map_err(|error| Failure::store(&settings.database, error))?;
+    let staff = Staff::start(&Workplace::of(&settings), settings.workers)?;
     let outcome = runtime.block_on(server::serve_stdio(Tools { settings, ledger }));
     // A blocking read of a stdin that is no pipe cannot be cancelled, and must not hold up the end.
     runtime.shutdown_background();
-    thread.close(match outcome {
+    let bound = match outcome {
         Ok(Ended::Terminated) => CLOSE_BOUND_TERMINATED,
         Ok(Ended::StdinClosed) | Err(_) => CLOSE_BOUND,
-    });
+    };
+    thread.close(bound);
+    staff.close(bound);
     outcome?;
     Ok(())
+}
+
+/// Runs `task` on a thread of its own until it ends; SIGTERM or SIGINT tells it to, through `stop`.
+fn until_terminated(stop: &Stop, task: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Runtime)?;
+    runtime.block_on(async {
+        let mut terminated = signal(SignalKind::terminate()).map_err(Failure::Runtime)?;
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(Failure::Runtime)?;
+        let (end, mut ended) = oneshot::channel();
+        std::thread::spawn(move || end.send(task()));
+        let outcome = tokio::select! {
+            outcome = &mut ended => outcome,
+            _ = terminated.recv() => { stop.set(); ended.await }
+            _ = interrupted.recv() => { stop.set(); ended.await }
+        };
+        let outcome = outcome.unwrap_or_else(|_panicked| Err("it failed unexpectedly".to_owned()));
+        outcome.map_err(Failure::Refused)
+    })
 }
 
 /// Writes what was asked for to stdout. A closed stdout changes nothing.

@@ -10,30 +10,40 @@ use thiserror::Error;
 
 /// Makes the enum, its names, its descriptions and what must notice it from one table.
 macro_rules! defects {
-    ($($variant:ident = $name:literal, $description:literal, killed by [$($kill:literal),+];)+) => {
+    (
+        $($variant:ident = $name:literal, $description:literal, killed by [$($kill:literal),+];)+
+        => execution: $($other:ident = $other_name:literal, $other_description:literal, killed by [$($other_kill:literal),+];)+
+    ) => {
         /// A fault planted on purpose. Each variant's description says what goes wrong.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Defect {
             $(#[doc = $description] $variant,)+
+            $(#[doc = $other_description] $other,)+
         }
 
         impl Defect {
-            /// Every defect, in the order of the table.
+            /// Every defect of a single process, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Every defect of durable execution, in the order of the table.
+            pub const EXECUTION: &[Self] = &[$(Self::$other,)+];
 
             /// The name by which it is chosen.
             pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
+                match self { $(Self::$variant => $name,)+ $(Self::$other => $other_name,)+ }
             }
 
             /// What goes wrong, in one sentence.
             pub fn description(self) -> &'static str {
-                match self { $(Self::$variant => $description,)+ }
+                match self { $(Self::$variant => $description,)+ $(Self::$other => $other_description,)+ }
             }
 
             /// The checks that must fail because of it, each as `case:check`.
             pub fn killed_by(self) -> &'static [&'static str] {
-                match self { $(Self::$variant => &[$($kill),+],)+ }
+                match self {
+                    $(Self::$variant => &[$($kill),+],)+
+                    $(Self::$other => &[$($other_kill),+],)+
+                }
             }
         }
     };
@@ -140,6 +150,57 @@ defects! {
     AsksUndeclaredCapability = "asks-undeclared-capability",
         "A client that did not declare that it shows forms is asked to show one.",
         killed by ["undeclared-capability:not-asked"];
+
+    => execution:
+    DispatchBeforePersist = "dispatch-before-persist",
+        "A submission is answered before it is on disk: it is committed when the next request arrives or stdin closes.",
+        killed by ["persist-before-dispatch:submission-is-there"];
+    ClaimNotAtomic = "claim-not-atomic",
+        "A worker works through what it once saw waiting, and does not look again under the lock: others work on the same.",
+        killed by ["concurrent-claim:each-claimed-once"];
+    UnfencedComplete = "unfenced-complete",
+        "A completion is accepted whatever its token, also of an execution that has ended.",
+        killed by ["stale-fencing:one-effect", "stale-fencing:stale-rejected", "cancel-running:no-effect"];
+    FenceCheckedOutsideTransaction = "fence-checked-outside-transaction",
+        "The token is checked before the gate, and not again in the transaction that completes.",
+        killed by ["stale-fencing:one-effect", "stale-fencing:stale-rejected"];
+    TokenReused = "token-reused",
+        "A claim after an expired lease gets the same token again.",
+        killed by ["stale-fencing:tokens-increase", "lease-expiry:tokens-increase"];
+    UnfencedHeartbeat = "unfenced-heartbeat",
+        "A heartbeat is accepted whatever its token, and extends whoever's lease is held.",
+        killed by ["stale-heartbeat:stale-rejected", "stale-heartbeat:lease-unchanged"];
+    LeaseNeverExpires = "lease-never-expires",
+        "The reaper expires no lease: what a dead worker held is held for ever.",
+        killed by ["lease-expiry:completed", "lease-expiry:lease-expired"];
+    HeartbeatDoesNotExtend = "heartbeat-does-not-extend",
+        "A heartbeat is recorded, and the lease ends when it would have ended without.",
+        killed by ["heartbeat:one-claim"];
+    DuplicateExecutes = "duplicate-executes",
+        "A repeated submission becomes an execution of its own.",
+        killed by ["identical-retry:one-effect", "retry-exhaustion:no-new-execution"];
+    ChangedSubmissionReturnsOld = "changed-submission-returns-old",
+        "A submission with a used key and other arguments gets the execution that holds the key.",
+        killed by ["changed-input:is-refused"];
+    OutsideEffectWithoutKey = "outside-effect-without-key",
+        "The outside effect is given no key, though it should be: a repeated attempt does it again.",
+        killed by ["external-effect:one-with-key"];
+    CancelIgnored = "cancel-ignored",
+        "A cancellation is answered as if it were done, and nothing is written.",
+        killed by ["cancel-running:no-effect", "cancel-running:cancelled"];
+    RetriesForever = "retries-forever",
+        "No failure is the last one: another attempt is always scheduled.",
+        killed by ["retry-exhaustion:failed-is-terminal"];
+    MutableEventLog = "mutable-event-log",
+        "The triggers that keep the event log append-only are dropped.",
+        killed by ["event-log:update-refused", "event-log:delete-refused", "event-log:replace-refused"];
+}
+
+impl Defect {
+    /// Every defect that can be planted.
+    pub fn every() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().chain(Self::EXECUTION).copied()
+    }
 }
 
 /// The defect that is planted, if any.
@@ -162,9 +223,7 @@ impl FromStr for Defect {
     type Err = UnknownDefect;
 
     fn from_str(name: &str) -> Result<Self, UnknownDefect> {
-        Self::ALL
-            .iter()
-            .copied()
+        Self::every()
             .find(|defect| defect.name() == name)
             .ok_or_else(|| UnknownDefect(name.to_owned()))
     }
@@ -182,8 +241,8 @@ mod tests {
 
     #[test]
     fn every_defect_is_found_by_its_name_described_and_killed() {
-        for defect in Defect::ALL {
-            assert_eq!(defect.name().parse::<Defect>().unwrap(), *defect);
+        for defect in Defect::every() {
+            assert_eq!(defect.name().parse::<Defect>().unwrap(), defect);
             assert!(
                 defect.description().ends_with('.'),
                 "{defect} is not described in a sentence"
@@ -201,9 +260,9 @@ mod tests {
 
     #[test]
     fn nothing_is_planted_unless_it_is_chosen() {
-        for defect in Defect::ALL {
-            assert!(!Planted::default().is(*defect));
-            assert!(Planted(Some(*defect)).is(*defect));
+        for defect in Defect::every() {
+            assert!(!Planted::default().is(defect));
+            assert!(Planted(Some(defect)).is(defect));
         }
     }
 }

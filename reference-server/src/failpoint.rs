@@ -20,6 +20,8 @@ pub enum Failpoint {
     /// Exit 74 after the second commit of an operation that takes two, before the reply. A partial write takes two, and so does
     /// any write of a server whose planted defect splits the effect from the ledger row.
     AfterSecondCommit,
+    /// Exit 75 after the effect outside the store, before the completion.
+    AfterOutsideEffect,
     /// An error after the effect row was inserted; the transaction is rolled back.
     FailAfterEffectInsert,
     /// A panic in the task that serves a tool call.
@@ -34,6 +36,7 @@ const TABLE: &[(Failpoint, &str, Option<i32>)] = &[
     (Failpoint::AfterEffectInsert, "after-effect-insert", Some(72)),
     (Failpoint::AfterFirstCommit, "after-first-commit", Some(73)),
     (Failpoint::AfterSecondCommit, "after-second-commit", Some(74)),
+    (Failpoint::AfterOutsideEffect, "after-outside-effect", Some(75)),
     (Failpoint::FailAfterEffectInsert, "fail-after-effect-insert", None),
     (Failpoint::PanicInTool, "panic-in-tool", None),
     (Failpoint::PanicInLedger, "panic-in-ledger", None),

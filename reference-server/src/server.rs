@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, CustomRequest,
-    CustomResult, DiscoverResult, ElicitRequest, ElicitRequestParams, ElicitationCapability, ErrorCode, ErrorData,
-    FormElicitationCapability, Implementation, InputRequests, InputRequiredResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, ContentBlock,
+    CustomRequest, CustomResult, DiscoverResult, ElicitRequest, ElicitRequestParams, ElicitationCapability, ErrorCode,
+    ErrorData, FormElicitationCapability, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
+    InitializeResult, InputRequests, InputRequiredResult, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations, UpdateTaskParams,
 };
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ServerHandler, ServiceExt as _, transport};
@@ -20,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::defect::Defect;
+use crate::tasks;
 use crate::tools::{Answer, Call, CallError, Description, InputRequest, Tools};
 
 /// The revisions that are served: one with Multi Round-Trip Requests, and two before it.
@@ -30,7 +32,16 @@ const VERSIONS: &[ProtocolVersion] = &[
 ];
 
 /// Methods that this server serves; their parameters are malformed when the SDK hands them over as a custom request.
-const METHODS: &[&str] = &["initialize", "ping", "server/discover", "tools/call", "tools/list"];
+const METHODS: &[&str] = &[
+    "initialize",
+    "ping",
+    "server/discover",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
+    "tools/call",
+    "tools/list",
+];
 
 /// A session that did not end as it should.
 #[derive(Debug, Error)]
@@ -94,7 +105,7 @@ struct GuardedServer {
 
 impl ServerHandler for GuardedServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
             .with_server_info(server_info())
             .with_instructions(
@@ -105,6 +116,18 @@ impl ServerHandler for GuardedServer {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(VERSIONS)
+    }
+
+    /// Tasks, and extensions at all, belong to the revisions without a handshake.
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        result.capabilities.extensions = None;
+        Ok(result)
     }
 
     async fn discover(&self, _context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
@@ -152,13 +175,43 @@ impl ServerHandler for GuardedServer {
             called.await
         };
         match called {
-            Ok(Ok(answer)) => respond(answer, modern),
+            Ok(Ok(answer)) => respond(&self.tools, answer, modern),
             Ok(Err(error)) => Err(protocol_error(error)),
             Err(_panicked) => Err(ErrorData::internal_error(
                 "the tool failed unexpectedly; ask for the operation's status",
                 None,
             )),
         }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tools.ledger.note_arrival();
+        refuse_old_era(&context, "tasks/get")?;
+        tasks::get(&self.tools, request.task_id, result_meta(true)).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tools.ledger.note_arrival();
+        refuse_old_era(&context, "tasks/update")?;
+        tasks::update(&self.tools, request.task_id).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tools.ledger.note_arrival();
+        refuse_old_era(&context, "tasks/cancel")?;
+        tasks::cancel(&self.tools, request.task_id).await
     }
 
     async fn on_custom_request(
@@ -198,17 +251,28 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+/// The SDK lets a client of any era ask for tasks that declared them; the revisions before 2026-07-28 have none.
+fn refuse_old_era(context: &RequestContext<RoleServer>, method: &str) -> Result<(), ErrorData> {
+    if is_modern(context) {
+        return Ok(());
+    }
+    Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None))
+}
+
 fn freed_from_protocol(request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
-    let elicitation = context
-        .client_capabilities()
-        .and_then(|capabilities| capabilities.elicitation);
+    let capabilities = context.client_capabilities();
+    let modern = is_modern(context);
+    let takes_tasks = modern && capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks);
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
     Call {
         arguments: request.arguments.unwrap_or_default(),
         input_responses: request.input_responses.map(|responses| responses.into_iter().collect()),
         request_state: request.request_state,
-        continues: is_modern(context),
+        continues: modern,
         // A capability without any mode means forms.
         shows_forms: elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
+        takes_tasks,
+        meta: context.meta.0.0.clone(),
     }
 }
 
@@ -221,15 +285,20 @@ fn result_meta(modern: bool) -> Option<MetaObject> {
     )])))
 }
 
-fn respond(answer: Answer, modern: bool) -> Result<CallToolResponse, ErrorData> {
+fn respond(tools: &Tools, answer: Answer, modern: bool) -> Result<CallToolResponse, ErrorData> {
     match answer {
         Answer::Done(structured) => Ok(structured_result(structured, false, modern).into()),
         Answer::Refused(structured) => Ok(structured_result(structured, true, modern).into()),
         Answer::AskInput(input) => Ok(input_required(input, modern)?.into()),
+        Answer::Task(snapshot) => Ok(CallToolResponse::Task(tasks::created(
+            tools,
+            &snapshot,
+            result_meta(modern),
+        ))),
     }
 }
 
-fn structured_result(structured: Value, is_error: bool, modern: bool) -> CallToolResult {
+pub(crate) fn structured_result(structured: Value, is_error: bool, modern: bool) -> CallToolResult {
     let text = vec![ContentBlock::text(structured.to_string())];
     let mut result = if is_error {
         CallToolResult::error(text)

@@ -11,6 +11,8 @@ use thiserror::Error;
 
 use crate::clock::{Clock, ClockError};
 use crate::defect::{Defect, Planted};
+use crate::execution::engine::Terms;
+use crate::execution::settings::{ExecutionArguments, ExecutionSettings};
 use crate::failpoint::{Failpoint, Failpoints};
 use crate::guard::fingerprint::FingerprintKey;
 use crate::guard::request_state::StateSeal;
@@ -31,6 +33,8 @@ pub(crate) const LIMIT_S_MAX: u32 = 10 * 366 * 86_400;
 pub(crate) const BUSY_TIMEOUT_MS_MAX: u32 = 30_000;
 /// The longest principal or backend id that is accepted, in bytes.
 const NAME_BYTES_MAX: usize = 200;
+/// The most workers that one process takes.
+const WORKERS_MAX: u32 = 64;
 
 /// The settings as they were written: flags first, then the environment. The two keys come from the environment only:
 /// `GUARD_STATE_KEY` and `GUARD_FINGERPRINT_KEY`, each 32 bytes or more in hex.
@@ -72,6 +76,18 @@ pub struct ServeArguments {
     /// The version of `create_issue`'s contract, which request states and fingerprints bind
     #[arg(long, env = "GUARD_TOOL_VERSION", value_name = "VERSION", default_value = TOOL_VERSION, hide_env_values = true)]
     pub tool_version: OsString,
+    /// How many workers, with a reaper, work inside this process; the others are processes of their own
+    #[arg(
+        long,
+        env = "GUARD_WORKERS",
+        value_name = "COUNT",
+        default_value = "0",
+        hide_env_values = true
+    )]
+    pub workers: OsString,
+    /// Durable execution.
+    #[command(flatten)]
+    pub execution: ExecutionArguments,
     /// End or fail at a named cut point, once (for tests)
     #[arg(long, env = "GUARD_FAILPOINT", value_name = "NAME", hide_env_values = true)]
     pub failpoint: Option<OsString>,
@@ -99,6 +115,10 @@ pub struct Settings {
     pub fingerprint_key: FingerprintKey,
     /// How long things are good.
     pub limits: Limits,
+    /// How many workers work inside this process.
+    pub workers: u32,
+    /// Leases, attempts, backoff.
+    pub execution: ExecutionSettings,
     /// The failpoint that is armed, if any.
     pub failpoints: Failpoints,
     /// The defect that is planted, if any.
@@ -172,9 +192,7 @@ impl Settings {
             let text = required(name, variable(name).as_deref(), KEY_ADVICE)?;
             key_bytes(name, &text)
         };
-        let planted = Planted(choice("--defect (GUARD_DEFECT)", written.defect.as_deref(), || {
-            Defect::ALL.iter().map(|defect| defect.name()).collect()
-        })?);
+        let planted = planted(written.defect.as_deref())?;
         let settings = Self {
             database: database(written.database.as_deref())?,
             clock: clock(&written.clock)?,
@@ -201,16 +219,45 @@ impl Settings {
                 }
             })?,
             limits: limits(written)?,
-            failpoints: Failpoints::new(choice(
-                "--failpoint (GUARD_FAILPOINT)",
-                written.failpoint.as_deref(),
-                || Failpoint::names().collect(),
-            )?),
+            workers: workers(&written.workers)?,
+            execution: ExecutionSettings::resolve(&written.execution)?,
+            failpoints: failpoints(written.failpoint.as_deref())?,
             planted,
         };
         settings.clock.now_s().map_err(SettingError::ClockIsSilent)?;
         Ok(settings)
     }
+
+    /// What durable execution works under.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms {
+            clock: self.clock.clone(),
+            settings: self.execution.clone(),
+            retention_s: self.limits.retention_s,
+            failpoints: self.failpoints.clone(),
+            planted: self.planted,
+        }
+    }
+}
+
+/// None is a number of workers too.
+fn workers(written: &OsStr) -> Result<u32, SettingError> {
+    if written == "0" {
+        return Ok(0);
+    }
+    whole("--workers (GUARD_WORKERS)", written, WORKERS_MAX)
+}
+
+pub(crate) fn planted(written: Option<&OsStr>) -> Result<Planted, SettingError> {
+    let known = || Defect::every().map(Defect::name).collect();
+    Ok(Planted(choice("--defect (GUARD_DEFECT)", written, known)?))
+}
+
+pub(crate) fn failpoints(written: Option<&OsStr>) -> Result<Failpoints, SettingError> {
+    let chosen = choice("--failpoint (GUARD_FAILPOINT)", written, || {
+        Failpoint::names().collect()
+    })?;
+    Ok(Failpoints::new(chosen))
 }
 
 fn state_seal(key: Vec<u8>, planted: Planted) -> Result<StateSeal, SettingError> {

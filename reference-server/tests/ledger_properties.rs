@@ -18,6 +18,7 @@ use proptest::sample::Index;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 use reference_server::clock::Clock;
 use reference_server::defect::{Defect, Planted};
+use reference_server::execution::settings::ExecutionSettings;
 use reference_server::failpoint::Failpoints;
 use reference_server::guard::fingerprint::FingerprintKey;
 use reference_server::guard::request_state::StateSeal;
@@ -122,6 +123,8 @@ impl Machine {
                 retention_s: RETENTION_S,
                 busy_timeout_ms: 2_000,
             },
+            workers: 0,
+            execution: ExecutionSettings::default(),
             failpoints: Failpoints::default(),
             planted,
         };
@@ -281,6 +284,7 @@ fn word_for(answer: &Result<Answer, CallError>) -> &str {
         Ok(Answer::Done(_)) => "applied first",
         Ok(Answer::Refused(refusal)) => refusal["reason"].as_str().unwrap_or("refused without a reason"),
         Ok(Answer::AskInput(_)) => "asked again",
+        Ok(Answer::Task(_)) => "made a task",
         Err(CallError::Invalid { reason, .. }) => reason.unwrap_or("invalid without a reason"),
         Err(CallError::FormsNotDeclared | CallError::Internal(_)) => "failed",
     }

@@ -1,7 +1,8 @@
-//! `inspect`: shows what stands in a store: operations, effects, the step log.
+//! `inspect`: shows what stands in a store: operations, executions, effects, the step log.
 
 use std::ffi::OsString;
 
+use super::inspect_execution::{push_execution, push_totals};
 use super::{Failure, say};
 use crate::ledger::inspection::{InspectError, Inspection, Operation, Step};
 use crate::settings;
@@ -11,14 +12,25 @@ use crate::settings;
 #[command(after_help = "\
 Read-only: it never creates, repairs or changes a store, and works while a server is running.
 
-Exit codes: 0 shown; 1 no such operation, or the store cannot be read;
+Of one execution it also shows the event log.
+
+Exit codes: 0 shown; 1 no such operation or execution, or the store cannot be read;
 2 wrong usage, setting or store.")]
 pub struct InspectArguments {
-    /// Only this operation; everything when it is left out
+    /// Only this operation or execution; everything when it is left out
     pub operation: Option<String>,
     /// The SQLite store; it must exist
     #[arg(long, env = "GUARD_DATABASE", value_name = "PATH", hide_env_values = true)]
     pub database: Option<OsString>,
+    /// The clock that tells what is left of a lease: `system`, `fixed:UNIX_SECONDS`, or `file:PATH`
+    #[arg(
+        long,
+        env = "GUARD_CLOCK",
+        value_name = "CLOCK",
+        default_value = "system",
+        hide_env_values = true
+    )]
+    pub clock: OsString,
     /// How to show it
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
@@ -36,13 +48,14 @@ pub enum Format {
 /// Reads the store and shows it on stdout.
 pub(super) fn inspect(written: &InspectArguments) -> Result<(), Failure> {
     let database = settings::database(written.database.as_deref())?;
-    let found = Inspection::read(&database, written.operation.as_deref()).map_err(|error| match error {
+    // A clock that tells no time hides what is left, and nothing else.
+    let now_s = settings::clock(&written.clock)?.now_s().ok();
+    let found = Inspection::read(&database, written.operation.as_deref(), now_s).map_err(|error| match error {
         InspectError::Open(error) => Failure::store(&database, error),
         InspectError::Sqlite(_) | InspectError::Copy(_) => Failure::Refused(error.to_string()),
     })?;
     if let (Some(operation), true) = (&written.operation, found.is_empty()) {
-        let message =
-            format!("nothing is on record of operation {operation:?}; `inspect` without a name shows everything");
+        let message = format!("nothing is on record of {operation:?}; `inspect` without a name shows everything");
         return Err(Failure::Refused(message));
     }
     say(&match written.format {
@@ -60,13 +73,22 @@ fn for_people(found: &Inspection) -> String {
     let mut text = String::new();
     let store = format!("store of backend {:?}, schema {}", found.backend, found.schema_version);
     push_line(&mut text, &store);
+    push_totals(&mut text, &found.execution);
     if found.is_empty() {
         push_line(&mut text, "no operation is on record, and there is no effect");
     }
     for operation in &found.operations {
         push_operation(&mut text, found, operation);
     }
-    let on_record = |id: &str| found.operations.iter().any(|operation| operation.operation_id == id);
+    for execution in &found.execution.executions {
+        push_execution(&mut text, &found.execution, execution);
+        push_traces(&mut text, found, &execution.execution_id);
+    }
+    let executions = &found.execution.executions;
+    let on_record = |id: &str| {
+        let operation = found.operations.iter().any(|operation| operation.operation_id == id);
+        operation || executions.iter().any(|execution| execution.execution_id == id)
+    };
     let mut stray: Vec<&str> = Vec::new();
     let of_effects = found.effects.iter().map(|effect| &effect.operation_id);
     let of_steps = found
@@ -145,7 +167,7 @@ fn push_step(text: &mut String, label: &str, step: &Step) {
 }
 
 /// The one way into the text: whatever does not print is escaped here.
-fn push_line(text: &mut String, line: &str) {
+pub(super) fn push_line(text: &mut String, line: &str) {
     for character in line.chars() {
         match character {
             '"' | '\'' | '\\' => text.push(character),

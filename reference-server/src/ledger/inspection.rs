@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use super::schema::{self, Found, OpenError, SCHEMA_VERSION};
 use crate::clock::rfc3339_or_number;
+use crate::execution::inspection::ExecutionInspection;
 
 /// The version of the JSON form of an [`Inspection`].
 pub const FORMAT: u32 = 1;
@@ -55,6 +56,9 @@ pub struct Inspection {
     pub step_log: Vec<Step>,
     /// What became of each compensation, in order.
     pub compensations: Vec<Step>,
+    /// Durable execution.
+    #[serde(flatten)]
+    pub execution: ExecutionInspection,
 }
 
 /// A ledger row.
@@ -117,8 +121,9 @@ pub struct Step {
 }
 
 impl Inspection {
-    /// Reads the store at `path`: everything, or what belongs to `operation_id`.
-    pub fn read(path: &Path, operation_id: Option<&str>) -> Result<Self, InspectError> {
+    /// Reads the store at `path`: everything, or what belongs to the operation or execution `operation_id`. `now_s` tells what is
+    /// left of a lease.
+    pub fn read(path: &Path, operation_id: Option<&str>, now_s: Option<i64>) -> Result<Self, InspectError> {
         let reading = Reading::open(path)?;
         let Found::Ours { backend } = schema::identify(&reading.connection, None)? else {
             return Err(OpenError::NotAStore.into());
@@ -153,6 +158,7 @@ impl Inspection {
             )?,
             step_log: steps("step_log")?,
             compensations: steps("compensations")?,
+            execution: ExecutionInspection::read(&transaction, operation_id, now_s)?,
         })
     }
 
@@ -162,6 +168,7 @@ impl Inspection {
             && self.effects.is_empty()
             && self.step_log.is_empty()
             && self.compensations.is_empty()
+            && self.execution.executions.is_empty()
     }
 }
 

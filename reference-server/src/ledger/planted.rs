@@ -107,7 +107,8 @@ impl Store {
 
     /// Commits or does what a defect held back until the next request arrives.
     pub(crate) fn do_held(&self) -> Result<(), LedgerError> {
-        if self.planted.is(Defect::ReplyBeforeCommit) && !self.connection.is_autocommit() {
+        let holds_back = self.planted.is(Defect::ReplyBeforeCommit) || self.planted.is(Defect::DispatchBeforePersist);
+        if holds_back && !self.connection.is_autocommit() {
             self.connection.execute_batch("COMMIT")?;
         }
         let held = self.aside.held.take();

@@ -9,8 +9,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior};
 use thiserror::Error;
 
+use crate::execution::schema::{EXECUTIONS, LOG_GUARDS};
+
 /// The version of [`SCHEMA`]. A store with a newer one was written by a newer server.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// How often switching to the write-ahead log is tried. The switch ignores the busy timeout when two first opens race.
 const WAL_TRIES_MAX: u32 = 50;
@@ -207,6 +209,8 @@ fn create(connection: &mut Connection, backend: &str) -> Result<(), OpenError> {
     if matches!(identify(&transaction, Some(backend))?, Found::Nothing) {
         transaction.execute_batch(SCHEMA)?;
         transaction.execute_batch(OPERATIONS)?;
+        transaction.execute_batch(EXECUTIONS)?;
+        transaction.execute_batch(LOG_GUARDS)?;
         let mut insert = transaction.prepare("INSERT INTO meta (key, value) VALUES (?1, ?2)")?;
         insert.execute(["schema_version", &SCHEMA_VERSION.to_string()])?;
         insert.execute(["backend", backend])?;

@@ -13,6 +13,9 @@ use super::rows::{self, Outcome};
 use super::schema::{self, OpenError};
 use crate::clock::Clock;
 use crate::defect::{Defect, Planted};
+use crate::execution::engine::{Engine, Terms};
+use crate::execution::messages::{Ask, Told};
+use crate::execution::schema::WITHOUT_LOG_GUARDS;
 use crate::failpoint::{Failpoint, Failpoints};
 use crate::guard::decision::{Decision, Refusal, decide};
 use crate::settings::Settings;
@@ -25,6 +28,7 @@ pub(crate) struct Store {
     retention_s: i64,
     pub(super) failpoints: Failpoints,
     pub(super) planted: Planted,
+    execution: Terms,
     /// What defects keep for later; empty without one.
     pub(super) aside: Aside,
 }
@@ -40,10 +44,14 @@ impl Store {
             retention_s: settings.limits.retention_s,
             failpoints: settings.failpoints.clone(),
             planted: settings.planted,
+            execution: settings.terms(),
             aside: Aside::default(),
         };
         if store.planted.is(Defect::MemoryLedger) {
             store.hide_ledger_in_memory()?;
+        }
+        if store.planted.is(Defect::MutableEventLog) {
+            store.connection.execute_batch(WITHOUT_LOG_GUARDS)?;
         }
         if store.planted.is(Defect::LookupOutsideTransaction) {
             store.aside.snapshot = Some(Connection::open(&settings.database)?);
@@ -122,6 +130,15 @@ impl Store {
             settled: rows::find_settled(&self.connection, operation_id, &principal, tool)?,
             observed_at_s: self.clock.now_s()?,
         })
+    }
+
+    /// Submits, observes or cancels an execution.
+    pub(crate) fn ask(&self, ask: &Ask) -> Result<Told, LedgerError> {
+        let engine = Engine {
+            connection: &self.connection,
+            terms: &self.execution,
+        };
+        engine.ask(&self.principal, ask)
     }
 
     /// Inserts the ledger row, then the effect, whose id it gives; both in the one transaction that it was given.

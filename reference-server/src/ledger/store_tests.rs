@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::execution::settings::ExecutionSettings;
 use crate::guard::decision::{Attempt, RowState};
 use crate::guard::fingerprint::FingerprintKey;
 use crate::guard::request_state::StateSeal;
@@ -26,6 +27,8 @@ fn settings(folder: &TempDir) -> Settings {
             retention_s: 360,
             busy_timeout_ms: 1,
         },
+        workers: 0,
+        execution: ExecutionSettings::default(),
         failpoints: Failpoints::default(),
         planted: Planted(None),
     }

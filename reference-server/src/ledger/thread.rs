@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::messages::{LedgerError, Observation, Write, Written};
 use super::schema::OpenError;
 use super::store::Store;
+use crate::execution::messages::{Ask, Told};
 use crate::settings::Settings;
 
 /// How many requests may wait for the ledger. One more is refused as busy.
@@ -24,6 +25,7 @@ enum Request {
         tool: &'static str,
         answer: oneshot::Sender<Result<Observation, LedgerError>>,
     },
+    Execution(Box<Ask>, oneshot::Sender<Result<Told, LedgerError>>),
     /// Asked by defects only, as is the next one.
     Reserve {
         operation_id: String,
@@ -61,6 +63,15 @@ impl Ledger {
                 tool,
                 answer,
             })
+            .map_err(not_queued)?;
+        answered.await.map_err(|_panicked| LedgerError::NoAnswer)?
+    }
+
+    /// Submits, observes or cancels an execution.
+    pub async fn ask(&self, ask: Ask) -> Result<Told, LedgerError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue
+            .try_send(Request::Execution(Box::new(ask), answer))
             .map_err(not_queued)?;
         answered.await.map_err(|_panicked| LedgerError::NoAnswer)?
     }
@@ -144,6 +155,7 @@ fn serve(store: &Store, request: Request) {
                 tool,
                 answer,
             } => drop(answer.send(store.observe(&operation_id, tool))),
+            Request::Execution(ask, answer) => drop(answer.send(store.ask(&ask))),
             Request::Reserve {
                 operation_id,
                 tool,

@@ -5,13 +5,18 @@
 //! - [`arguments`]: the checked reading of arguments
 //! - [`create_issue`]: asks for a body in a second round, then writes
 //! - [`get_operation_status`]: reads what the ledger says
+//! - [`submit_issue`]: writes an execution down for a worker
+//! - [`execution`]: looks at an execution, and cancels one
 
 pub mod arguments;
 pub mod create_issue;
+pub mod execution;
 pub mod get_operation_status;
+pub mod submit_issue;
 
 use serde_json::{Map, Value};
 
+use crate::execution::messages::Snapshot;
 use crate::guard::request_state::StateRefusal;
 use crate::ledger::thread::Ledger;
 use crate::settings::Settings;
@@ -38,6 +43,10 @@ pub struct Call {
     pub continues: bool,
     /// Whether the client declared that it can show a form.
     pub shows_forms: bool,
+    /// Whether the client takes a task for an answer: it declared the extension, in a revision that has it.
+    pub takes_tasks: bool,
+    /// The request's `_meta`.
+    pub meta: Map<String, Value>,
 }
 
 /// How a tool says what it is; the protocol glue makes the listing from it.
@@ -68,6 +77,8 @@ pub enum Answer {
     Refused(Value),
     /// It needs input first.
     AskInput(InputRequest),
+    /// It will be done; how it stands now.
+    Task(Snapshot),
 }
 
 /// One form to show to the user, and the state to bring back with the answer.
@@ -133,8 +144,14 @@ impl From<crate::clock::ClockError> for CallError {
 
 impl Tools {
     /// What the tools say of themselves, in the order of the listing.
-    pub fn descriptions() -> [Description; 2] {
-        [create_issue::description(), get_operation_status::description()]
+    pub fn descriptions() -> [Description; 5] {
+        [
+            create_issue::description(),
+            get_operation_status::description(),
+            submit_issue::description(),
+            execution::get_description(),
+            execution::cancel_description(),
+        ]
     }
 
     /// Calls the tool `name`.
@@ -145,10 +162,12 @@ impl Tools {
         match name {
             create_issue::NAME => create_issue::call(self, call).await,
             get_operation_status::NAME => get_operation_status::call(self, call).await,
+            submit_issue::NAME => submit_issue::call(self, call).await,
+            execution::GET => execution::get(self, call).await,
+            execution::CANCEL => execution::cancel(self, call).await,
             unknown => Err(CallError::invalid(format!(
-                "there is no tool {unknown:?}; the tools are {} and {}",
-                create_issue::NAME,
-                get_operation_status::NAME
+                "there is no tool {unknown:?}; the tools are {}",
+                Self::descriptions().map(|tool| tool.name).join(", ")
             ))),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Bench, Server, accept, assert_error, continuation, issue, structured};
 
 /// Opens a session of an era with a handshake.
-fn handshake(server: &mut Server, version: &str) -> Value {
+pub(crate) fn handshake(server: &mut Server, version: &str) -> Value {
     let params = json!({
         "protocolVersion": version,
         "capabilities": { "elicitation": {} },
@@ -17,7 +17,7 @@ fn handshake(server: &mut Server, version: &str) -> Value {
     reply
 }
 
-fn plain(server: &mut Server, method: &str, params: &Value) -> Value {
+pub(crate) fn plain(server: &mut Server, method: &str, params: &Value) -> Value {
     let id = server.begin_as_is(method, params);
     server.reply_to(id)
 }
@@ -36,7 +36,17 @@ fn discovery_names_the_server_and_its_revisions() {
         *info,
         json!({ "name": "reference-server", "version": env!("CARGO_PKG_VERSION") })
     );
-    assert_eq!(result["capabilities"], json!({ "tools": {} }));
+    let tasks = json!({ "io.modelcontextprotocol/tasks": {} });
+    assert_eq!(result["capabilities"], json!({ "tools": {}, "extensions": tasks }));
+}
+
+#[test]
+fn a_handshake_promises_no_extension() {
+    let bench = Bench::new();
+    for version in ["2025-11-25", "2025-06-18"] {
+        let reply = handshake(&mut bench.start(), version);
+        assert_eq!(reply["result"]["capabilities"], json!({ "tools": {} }), "{reply}");
+    }
 }
 
 #[test]
@@ -53,7 +63,10 @@ fn the_tools_describe_themselves_honestly() {
     let hints = |read_only: bool| [read_only, false, true, false].map(Value::from);
     assert_eq!(facts(0), (json!("create_issue"), hints(false), json!("object")));
     assert_eq!(facts(1), (json!("get_operation_status"), hints(true), json!("object")));
-    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert_eq!(facts(2), (json!("submit_issue"), hints(false), json!("object")));
+    assert_eq!(facts(3), (json!("get_execution"), hints(true), json!("object")));
+    assert_eq!(facts(4), (json!("cancel_execution"), hints(false), json!("object")));
+    assert_eq!(listed.as_array().unwrap().len(), 5);
 }
 
 #[test]

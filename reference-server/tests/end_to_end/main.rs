@@ -12,6 +12,7 @@ mod crash;
 mod deadlines;
 mod defects;
 mod eras;
+mod execution;
 mod lifetime;
 mod operator;
 mod settings;

@@ -228,7 +228,7 @@ fn inspect_shows_operations_effects_and_steps() {
     let said = bench.operator(&["inspect"]);
     assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{said:?}");
     for words in [
-        "store of backend \"sqlite:test\", schema 2",
+        "store of backend \"sqlite:test\", schema 3",
         "operation \"op-0\": applied",
         "issue 1 \"quoted \\u{202e}\", body of 5 bytes, 2026-09-22T00:00:00Z",
         "operation \"op-1\": in_progress",

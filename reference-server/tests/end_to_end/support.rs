@@ -1,5 +1,6 @@
 //! A folder with a store and a clock, servers that use them, and raw lines to and fro.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use reference_server::execution::verification::disagreements;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -22,15 +24,44 @@ const NEW: &str = "2026-07-28";
 /// One test's folder: a store, and a clock that the test moves.
 pub(crate) struct Bench {
     folder: TempDir,
+    log_may_lie: Cell<bool>,
+}
+
+/// After every test: the event log of every execution, folded, comes to what the rows say.
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if self.log_may_lie.get() || thread::panicking() || !self.store().is_file() {
+            return;
+        }
+        let connection = self.connection();
+        let table = "SELECT count(*) FROM sqlite_schema WHERE name = 'execution_events'";
+        if connection
+            .query_row(table, [], |row| row.get::<_, i64>(0))
+            .is_ok_and(|found| found == 1)
+        {
+            assert_eq!(disagreements(&connection).unwrap(), [""; 0]);
+        }
+    }
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let bench = Self {
             folder: tempfile::tempdir().unwrap(),
+            log_may_lie: Cell::new(false),
         };
         bench.set_clock(T0);
         bench
+    }
+
+    /// For a planted defect that makes the log tell what cannot be.
+    pub(crate) fn log_may_lie(&self) {
+        self.log_may_lie.set(true);
+    }
+
+    /// The path of a file in the test's folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     pub(crate) fn store(&self) -> PathBuf {
@@ -77,6 +108,16 @@ impl Bench {
 
     /// Runs an operator's command on the store, with the environment that a server has.
     pub(crate) fn operator(&self, arguments: &[&str]) -> Said {
+        let output = self.launch_of(arguments).output();
+        Said {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// A launch of another command, with the environment that a server has.
+    pub(crate) fn launch_of(&self, arguments: &[&str]) -> Launch {
         let mut launch = self.launch();
         let environment: Vec<_> = launch
             .command
@@ -85,12 +126,7 @@ impl Bench {
             .collect();
         launch.command = Command::new(env!("CARGO_BIN_EXE_reference-server"));
         launch.command.env_clear().envs(environment).args(arguments);
-        let output = launch.output();
-        Said {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        launch
     }
 
     /// Every file of the folder, by name, with its bytes.
@@ -286,6 +322,10 @@ impl Server {
         let reply = self.call("get_operation_status", &json!({ "operation_id": operation_id }));
         assert_eq!(reply["result"]["isError"], false, "{reply}");
         structured(&reply)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal by its name, as in `TERM`.

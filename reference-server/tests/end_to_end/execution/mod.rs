@@ -1,0 +1,9 @@
+//! Durable execution, with real processes: servers, workers and reapers on one store, killed, paused and overtaken.
+
+mod concurrency;
+mod defects;
+mod leases;
+mod log;
+mod retries;
+mod submission;
+mod support;
