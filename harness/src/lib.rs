@@ -15,6 +15,7 @@ pub mod document;
 pub mod drive;
 pub mod fault;
 pub mod judge;
+pub mod matrix;
 mod plain_file;
 pub mod plan;
 pub mod protocol;

@@ -7,6 +7,7 @@ mod explain;
 #[cfg(feature = "reference-server")]
 mod fingerprint;
 mod list;
+mod prove;
 mod run;
 mod show;
 mod target_arguments;
@@ -95,6 +96,7 @@ enum Command {
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
     Verify(verify::VerifyArguments),
+    Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
     #[cfg(feature = "reference-server")]
     Fingerprint(fingerprint::FingerprintArguments),
@@ -124,6 +126,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut printer = Printer::from_environment();
     match cli.command {
         Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)).into(),
+        Command::Prove(arguments) => {
+            guarded(&mut printer, |printer, run| prove::prove(&arguments, run, printer)).into()
+        }
         Command::List(arguments) => list::list(&arguments, &mut printer).into(),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer).into(),
         Command::Show(arguments) => show::show(&arguments, &mut printer).into(),

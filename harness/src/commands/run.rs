@@ -308,6 +308,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
     });
     Ok(Request {
         repeat: repeat_words(arguments, seed),
+        keep: None,
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         selection,

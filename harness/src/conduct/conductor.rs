@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::crew::{self, Crew, Judged, News, Work};
 use super::describe::describe;
+use super::keep::{keep_only, own_digest};
 use super::offered;
 use super::request::{ConductError, Progress, Request, Running};
 
@@ -126,7 +127,7 @@ impl Conductor {
             plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
-        let own_digest = std::thread::spawn(move || digest::sha256_file(&harness).ok());
+        let own_digest = std::thread::spawn(move || own_digest(&harness));
         let run = describe(&request, &setting);
         let name = run.started_at.replace(['-', ':'], "") + "-" + &request.naming.nonce;
         let evidence = match &request.evidence {
@@ -414,6 +415,9 @@ impl Conductor {
 
     /// Writes the last state of `run.json`, and seals the folder.
     fn end(mut self, state: RunState) -> Result<(), ConductError> {
+        if let Some(keep) = &self.request.keep {
+            keep_only(keep, &mut self.run, &self.evidence)?;
+        }
         self.run.state = state;
         self.run.ended_at = Some(clock::utc_now().to_string());
         let harness = self.request.harness.display().to_string();

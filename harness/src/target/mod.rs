@@ -17,7 +17,7 @@ mod resolved;
 mod written;
 
 pub use contract::{Conflict, Contract, Preset};
-pub use locate::{LocateError, TargetWords, locate};
+pub use locate::{LocateError, TargetWords, built_in, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
 pub use resolve::{command_only, parse, set_effects, set_kill, set_write};
 pub use resolved::{

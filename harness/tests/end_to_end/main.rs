@@ -16,6 +16,7 @@
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
+//! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
@@ -43,6 +44,7 @@ mod jobs;
 mod kills;
 mod no_file;
 mod outside;
+mod prove;
 mod reference;
 mod refusals;
 mod show;
