@@ -18,6 +18,7 @@ pub mod fault;
 pub mod judge;
 #[cfg(feature = "libtest")]
 pub mod libtest;
+pub mod matrix;
 mod plain_file;
 pub mod plan;
 pub mod protocol;

@@ -9,6 +9,7 @@ mod explain;
 mod fingerprint;
 mod list;
 mod next_command;
+mod prove;
 mod run;
 mod schema;
 mod show;
@@ -98,6 +99,7 @@ enum Command {
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
     Verify(verify::VerifyArguments),
+    Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
     #[cfg(feature = "reference-server")]
     Fingerprint(fingerprint::FingerprintArguments),
@@ -134,6 +136,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut printer = Printer::from_environment();
     match cli.command {
         Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)).into(),
+        Command::Prove(arguments) => {
+            guarded(&mut printer, |printer, run| prove::prove(&arguments, run, printer)).into()
+        }
         Command::List(arguments) => list::list(&arguments, &mut printer).into(),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer).into(),
         Command::Show(arguments) => show::show(&arguments, &mut printer).into(),

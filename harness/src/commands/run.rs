@@ -385,6 +385,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
             own: own_words(&catalogue),
             rest: repeat_words(arguments, Some(seed)),
         },
+        keep: None,
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         catalogue: Arc::new(catalogue),

@@ -1,30 +1,30 @@
 //! The run itself: one owner of plans, evidence and `run.json`, who tells what happens in order.
 
+mod effect;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use self::effect::Looked;
 use super::crew::{self, Crew, Judged, News, Work};
 use super::describe::describe;
+use super::keep::{keep_only, own_digest};
 use super::lost_writes;
 use super::offered;
 use super::request::{ConductError, Progress, Request, Running};
-
 use crate::baseline;
-use crate::case::{Bounds, Case, Catalogue, calibrations};
+use crate::case::{Bounds, Case, Catalogue};
 use crate::digest;
 use crate::drive::clock;
 use crate::drive::guard::Interrupts;
 use crate::drive::process;
-use crate::drive::{Calibrated, DriveError, Found, RunSetting, Scribe, StageError, Written, calibrate, probe};
-use crate::judge::judge;
+use crate::drive::{Found, RunSetting, Scribe, probe};
 use crate::plan::{Plan, plan};
 use crate::protocol::Era;
-use crate::record::{
-    ArtifactDigest, CaseSummary, CaseVerdict, Evidence, NothingRun, NothingRunKind, Record, Run, RunState, Verdict,
-};
+use crate::record::{ArtifactDigest, CaseSummary, CaseVerdict, Evidence, NothingRun, NothingRunKind, Run, RunState};
 use crate::report::{CaseReport, ControlReport, OperationReport, RunReport};
 use crate::target::{Target, TargetSource, in_flag_words};
 
@@ -107,21 +107,6 @@ pub async fn conduct_until(
     Ok((report, state))
 }
 
-/// What came of looking for the effect.
-enum Looked {
-    /// Effects can be counted.
-    CanCount,
-    /// They cannot.
-    Blind {
-        /// Why.
-        reason: String,
-        /// The case in which that showed.
-        case: String,
-    },
-    /// The user stopped it.
-    Interrupted,
-}
-
 struct Conductor {
     request: Request,
     setting: Arc<RunSetting>,
@@ -141,7 +126,7 @@ impl Conductor {
             plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
-        let own_digest = std::thread::spawn(move || digest::sha256_file(&harness).ok());
+        let own_digest = std::thread::spawn(move || own_digest(&harness));
         let run = describe(&request, &setting);
         let name = run.started_at.replace(['-', ':'], "") + "-" + &request.naming.nonce;
         let evidence = match &request.evidence {
@@ -215,76 +200,6 @@ impl Conductor {
         self.run.state = RunState::Finished;
         self.end()?;
         Err(ConductError::NotOffered { place, problem })
-    }
-
-    /// Where nobody said how effects are counted: writes one, and looks for it. What is found is used as if the profile had
-    /// said it.
-    async fn look_for_effect(
-        &mut self,
-        era: Era,
-        stopped: &mut watch::Receiver<bool>,
-        report: &mut RunReport,
-        tell: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Looked, ConductError> {
-        let target = &self.setting.target;
-        if target.read_effects.is_some() || target.write.is_none() || target.store.is_none() {
-            return Ok(Looked::CanCount);
-        }
-        let [once, twice] = calibrations();
-        let mut done = Vec::new();
-        for case in [once, twice] {
-            let plan = self.plan(case)?;
-            self.plans.insert(case.id.clone(), plan.clone());
-            let folder = self.evidence.calibration(&case.id);
-            let work = self.work(era, Vec::new());
-            let interrupted = Box::pin(work.drive(case, &folder, None, stopped)).await?;
-            let verdict = judge(case, &Record::read(&folder)?);
-            Evidence::write_json(&folder.verdict_file(), &verdict)?;
-            if interrupted {
-                return Ok(Looked::Interrupted);
-            }
-            if verdict.verdict != Verdict::Pass {
-                let reason = verdict.reason;
-                return Ok(Looked::Blind {
-                    reason: reason.unwrap_or_else(|| "the write could not be done".to_owned()),
-                    case: case.id.clone(),
-                });
-            }
-            done.push((plan, folder, verdict));
-        }
-        let twice_id = twice.id.clone();
-        let [once, twice] = [0, 1].map(|index| Written {
-            plan: &done[index].0,
-            folder: &done[index].1,
-        });
-        match calibrate(&self.setting, once, twice) {
-            // What the server made of its store is no trouble of the machine's.
-            Err(error @ (DriveError::Freeze(_) | DriveError::Stage(StageError::Outside { .. }))) => Ok(Looked::Blind {
-                reason: error.to_string(),
-                case: twice_id,
-            }),
-            Err(error) => Err(ConductError::Machine(error)),
-            Ok(Calibrated::NotFound(reason)) => Ok(Looked::Blind { reason, case: twice_id }),
-            Ok(Calibrated::Nowhere(lost)) => {
-                let written = done
-                    .iter()
-                    .map(|(plan, _, verdict)| (plan, verdict))
-                    .collect::<Vec<_>>();
-                Ok(Looked::Blind {
-                    reason: lost_writes::nowhere(&self.setting, &written, &lost),
-                    case: done[lost.written].0.case.clone(),
-                })
-            }
-            Ok(Calibrated::Found(selector)) => {
-                tell(Progress::EffectFound(&selector));
-                report.read_effects = Some(selector.to_string());
-                self.run.target.read_effects = Some(selector.clone());
-                self.target().read_effects = Some(selector);
-                self.plan_again()?;
-                self.save()?;
-                Ok(Looked::CanCount)
-            }
-        }
     }
 
     /// The target, to be told what was found out about it.
@@ -467,6 +382,9 @@ impl Conductor {
 
     /// Writes the last state of `run.json`, and seals the folder.
     fn end(mut self) -> Result<(), ConductError> {
+        if let Some(keep) = &self.request.keep {
+            keep_only(keep, &self.request.catalogue, &mut self.run, &self.evidence)?;
+        }
         self.run.ended_at = Some(clock::utc_now().to_string());
         let harness = self.request.harness.display().to_string();
         self.run.harness.sha256 = self.own_digest.join().unwrap_or(None);

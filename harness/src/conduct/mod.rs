@@ -4,6 +4,8 @@
 //! - [`conductor`]: the run itself.
 //! - [`crew`]: the cases, side by side.
 //! - [`jobs`]: how many of them.
+//! - [`prove`]: one run without a defect, and one with each.
+//! - [`keep`]: what stays of a run that was one of many.
 //! - [`offered`]: whether the server offers what the profile names.
 //! - [`describe`]: `run.json` as it is before anything was run.
 //! - [`dry`]: what would be done.
@@ -13,11 +15,14 @@ mod crew;
 mod describe;
 mod dry;
 mod jobs;
+mod keep;
 mod lost_writes;
 mod offered;
+mod prove;
 mod request;
 
 pub use conductor::{conduct, conduct_until};
 pub use dry::{DryRun, dry_run};
 pub use jobs::jobs;
+pub use prove::{ProofRequest, Proved, Proving, prove};
 pub use request::{ConductError, Progress, Repeat, Request, Running};

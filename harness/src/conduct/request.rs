@@ -1,6 +1,6 @@
 //! What to run, what can be told of it while it runs, and why it cannot be run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,6 +27,9 @@ pub struct Request {
     pub naming: Naming,
     /// No wait of a case is longer than this (milliseconds), where it is set.
     pub timeout_ms: Option<u64>,
+    /// The cases whose evidence is kept, with that of their controls; all where it is absent. What is not kept is in no file
+    /// of the evidence, as if it had not been run.
+    pub keep: Option<BTreeSet<String>>,
     /// How many cases are run side by side, at most.
     pub jobs: usize,
     /// What the run is compared with.

@@ -222,6 +222,7 @@ impl Suite {
             selection,
             naming: Naming { seed, nonce },
             timeout_ms: self.timeout_ms,
+            keep: None,
             defect: None,
             evidence: Some(folder.join(under).join(name)),
             scratch: role.scratch().to_path_buf(),

@@ -130,16 +130,21 @@ impl Evidence {
     pub fn create_usual(folder: &Path, name: &str) -> Result<Self, EvidenceError> {
         let runs = folder.join(RUNS_FOLDER);
         let evidence = Self::create_at(&runs.join(name))?;
-        let ignore = runs.join(".gitignore");
-        if !ignore.exists() {
-            write_whole(&ignore, b"*\n")?;
-        }
+        ignore_runs(&runs)?;
         let latest = runs.join(LATEST);
         let fresh = runs.join(format!(".{LATEST}-{name}"));
         // A link cannot be replaced in place: make it beside, and move it over.
         let linked = std::os::unix::fs::symlink(name, &fresh).and_then(|()| fs::rename(&fresh, &latest));
         linked.map_err(|source| EvidenceError::file("link", &latest, source))?;
         Ok(evidence)
+    }
+
+    /// Makes a new folder called `name` under `evidence/runs/` for something that is no run, and so never `latest`.
+    pub fn create_beside_runs(folder: &Path, name: &str) -> Result<PathBuf, EvidenceError> {
+        let runs = folder.join(RUNS_FOLDER);
+        let made = Self::create_at(&runs.join(name))?;
+        ignore_runs(&runs)?;
+        Ok(made.root)
     }
 
     /// Opens a folder that is there.
@@ -280,6 +285,15 @@ impl CaseFolder {
         Ok(())
     }
 
+    /// Removes it with everything in it; one that is not there is no error.
+    pub(crate) fn remove(&self) -> Result<(), EvidenceError> {
+        match fs::remove_dir_all(&self.root) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(EvidenceError::file("remove", &self.root, source)),
+        }
+    }
+
     /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
@@ -333,6 +347,15 @@ fn files_seen(root: &Path, files: BTreeMap<String, u64>) -> Result<BTreeMap<Stri
 fn relative(root: &Path, path: &Path) -> String {
     let inside = path.strip_prefix(root).unwrap_or(path);
     inside.to_string_lossy().into_owned()
+}
+
+/// Tells git to ignore the runs.
+fn ignore_runs(runs: &Path) -> Result<(), EvidenceError> {
+    let ignore = runs.join(".gitignore");
+    if ignore.exists() {
+        return Ok(());
+    }
+    write_whole(&ignore, b"*\n")
 }
 
 /// Writes beside and moves over, so that a reader sees the old file or the new one, and never a half.

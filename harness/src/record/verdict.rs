@@ -111,6 +111,22 @@ pub enum CheckOutcome {
     Inconclusive,
 }
 
+impl CheckOutcome {
+    /// The words that people read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Broken => "broken",
+            Self::Unguarded => "unguarded",
+            Self::Warning => "a warning",
+            Self::Noted => "a note",
+            Self::NotJudged => "not judged",
+            Self::NotApplicable => "not applicable",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
 /// One path of a check that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -55,10 +55,15 @@ pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError>
         return Ok(read_profile(Path::new(PROFILE_USUAL), folder)?);
     }
     if words.has_built_in {
-        let built_in = resolve::parse("reference-server.toml", BUILT_IN, TargetSource::BuiltIn, folder);
-        return Ok(built_in.expect("the built-in profile is right: a test resolves it"));
+        return Ok(built_in(folder));
     }
     Err(LocateError::NoTarget)
+}
+
+/// The reference server that the binary may carry.
+pub fn built_in(folder: &Path) -> Target {
+    let built_in = resolve::parse("reference-server.toml", BUILT_IN, TargetSource::BuiltIn, folder);
+    built_in.expect("the built-in profile is right: a test resolves it")
 }
 
 fn read_profile(path: &Path, folder: &Path) -> Result<Target, DocumentError> {

@@ -23,7 +23,7 @@ mod written;
 pub use by_flags::{set_cwd, set_effects, set_kill, set_write};
 pub use contract::{Conflict, Contract, Preset};
 pub use flag_words::in_flag_words;
-pub use locate::{LocateError, TargetWords, locate};
+pub use locate::{LocateError, TargetWords, built_in, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
 pub use resolve::{command_only, parse};
 pub use resolved::{

@@ -29,6 +29,7 @@ fn call(words: &[&str]) -> Done {
 fn help() {
     prints("help", &call(&["--help"]));
     prints("help-run", &call(&["run", "--help"]));
+    prints("help-prove", &call(&["prove", "--help"]));
     prints("help-show", &call(&["show", "--help"]));
     prints("help-verify", &call(&["verify", "--help"]));
     prints("help-vectors", &call(&["vectors", "--help"]));

@@ -18,6 +18,7 @@
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
+//! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
@@ -54,6 +55,7 @@ mod mutated;
 mod no_file;
 mod outside;
 mod own_cases;
+mod prove;
 mod reference;
 mod refusals;
 mod show;

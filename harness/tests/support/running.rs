@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use harness::drive::clock::wait_until_blocking;
@@ -23,7 +23,12 @@ pub(crate) struct Running {
 impl Running {
     /// Starts `harness run`. The target's profile must carry the same mark, so that its server can be found.
     pub(crate) fn start(harness: Harness, mark: &str) -> Self {
-        let mut command = harness.command(&["run"]);
+        Self::start_with(harness, "run", mark)
+    }
+
+    /// The same with another command of the harness.
+    pub(crate) fn start_with(harness: Harness, command: &str, mark: &str) -> Self {
+        let mut command = harness.command(&[command]);
         let file = |name: &str| File::create(harness.path(name)).expect("a file for what is printed");
         command.stdout(file("stdout")).stderr(file("stderr")).process_group(0);
         let guard = command.env(MARK_VARIABLE, mark).spawn().expect("start the harness");
@@ -81,6 +86,12 @@ impl Running {
                 .any(|event| is_it(&event))
         });
         assert!(found, "the event did not come: {}", self.printed());
+    }
+
+    /// Waits until there is such a file.
+    pub(crate) fn await_file(&self, path: &Path) {
+        let found = wait_until_blocking(WAIT_MAX, || path.exists());
+        assert!(found, "{} did not come: {}", path.display(), self.printed());
     }
 
     /// Sends a signal to one process.

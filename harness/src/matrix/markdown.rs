@@ -1,0 +1,101 @@
+//! The matrix as a Markdown document. Nothing in it differs from run to run: no times, no collateral.
+
+use std::fmt::Write as _;
+
+use super::{CaseColumn, Matrix, Row};
+
+const HEAD: &str = "\
+# What each case has been seen to notice
+
+Written by `harness prove --format markdown`; a step of the continuous integration compares it. Each planted defect breaks the
+server in one thing, in its own code path, and names the checks that must notice it; each of these checks is what its case is
+about. On the server without a defect every case passes.
+";
+
+impl Matrix {
+    /// The matrix as Markdown.
+    pub fn to_markdown(&self) -> String {
+        let (named, happened) = self.kills();
+        let mut text = HEAD.to_owned();
+        let _ = write!(
+            text,
+            "\n{} defects × {} cases on {}: {happened} of {named} named kills happened.\n",
+            self.defects.len(),
+            self.cases.len(),
+            escaped(&self.target)
+        );
+        if !self.problems.is_empty() {
+            text.push_str("\n## This is no proof\n\n");
+            for problem in &self.problems {
+                let _ = writeln!(text, "- {}", escaped(&problem.to_string()));
+            }
+        }
+        text.push_str("\n## Defects\n\n| defect | what goes wrong | noticed by |\n|---|---|---|\n");
+        for row in &self.defects {
+            let kills: Vec<String> = row
+                .kills
+                .iter()
+                .map(|kill| marked(kill.happened(), &kill.kill.to_string()))
+                .collect();
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} |",
+                row.defect,
+                escaped(&row.says),
+                kills.join(", ")
+            );
+        }
+        text.push_str("\n## Cases\n\n| case | proves | has noticed |\n|---|---|---|\n");
+        for case in &self.cases {
+            let _ = writeln!(
+                text,
+                "| `{}/{}` | {} | {} |",
+                case.family,
+                case.case,
+                escaped(&case.title),
+                self.noticed_by(case)
+            );
+        }
+        text
+    }
+
+    fn noticed_by(&self, case: &CaseColumn) -> String {
+        let notices = |row: &&Row| {
+            row.kills
+                .iter()
+                .any(|kill| kill.kill.case == case.case && kill.happened())
+        };
+        let defects: Vec<String> = self
+            .defects
+            .iter()
+            .filter(notices)
+            .map(|row| format!("`{}`", row.defect))
+            .collect();
+        match defects.as_slice() {
+            [] if case.is_control => "(a control: it shows that the read-back counts)".to_owned(),
+            [] => "**nothing**".to_owned(),
+            some => some.join(", "),
+        }
+    }
+}
+
+fn marked(happened: bool, kill: &str) -> String {
+    if happened {
+        format!("`{kill}`")
+    } else {
+        format!("**not** `{kill}`")
+    }
+}
+
+/// What a list of somebody else says must not end a cell, a line or a paragraph, and brings no markup of its own.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '<' | '>' | '[' | ']' | '*' | '\\' => escaped.extend(['\\', c]),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,410 @@
+//! The proof that the cases can fail: all of them, against servers that are broken on purpose.
+//!
+//! Pure: from planted defects, each naming the checks that must notice it, and from the verdicts of runs to a matrix. Who
+//! planted the defects and who ran the cases is not known here, so any server with a list of its own can be used.
+//!
+//! - [`planted`]: the defects and what each must be noticed by; also as a TOML file.
+//! - [`markdown`]: the matrix as a document without times.
+
+mod markdown;
+mod planted;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Serialize, Serializer};
+
+pub use planted::{Kill, PLANTED_FORMAT, Planted, parse};
+
+use crate::case::Case;
+use crate::record::{CaseVerdict, CheckOutcome, Verdict};
+
+/// The version of `matrix.json` that this harness writes.
+pub const MATRIX_FORMAT: u32 = 1;
+
+/// What became of all cases on one server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ran {
+    /// Every verdict, by case.
+    pub verdicts: BTreeMap<String, CaseVerdict>,
+    /// Why there is none, or not every one.
+    pub trouble: Option<String>,
+    /// How long it took, in microseconds.
+    pub micros: u64,
+}
+
+/// All cases × all defects.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Matrix {
+    /// [`MATRIX_FORMAT`].
+    pub format: u32,
+    /// The server, in one line.
+    pub target: String,
+    /// The cases, in the order of the catalogue.
+    pub cases: Vec<CaseColumn>,
+    /// The verdicts on the server as it should be.
+    pub baseline: BTreeMap<String, Verdict>,
+    /// The defects that were planted, in the order of their list.
+    pub defects: Vec<Row>,
+    /// Defects that were not planted, because none of the chosen cases has to notice them.
+    pub left_out: Vec<String>,
+    /// Everything that is not as it must be; empty where the proof is complete.
+    pub problems: Vec<Problem>,
+}
+
+/// One case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CaseColumn {
+    /// Its id.
+    pub case: String,
+    /// Its family.
+    pub family: String,
+    /// Its title.
+    pub title: String,
+    /// Whether it only shows that the read-back counts, so that no defect of the server needs to be noticed by it.
+    pub is_control: bool,
+}
+
+/// One defect, and what every case said of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub defect: String,
+    /// What goes wrong, in one sentence.
+    pub says: String,
+    /// The checks that have to notice it, and what they said.
+    pub kills: Vec<NamedKill>,
+    /// Other checks that broke, as `case:check`. They may differ from run to run, and nothing depends on them.
+    pub collateral: Vec<String>,
+    /// The verdict of every case.
+    pub verdicts: BTreeMap<String, Verdict>,
+    /// How long the cases took with it, in microseconds.
+    pub micros: u64,
+}
+
+/// A check that has to notice a defect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NamedKill {
+    /// `case:check`.
+    #[serde(flatten)]
+    pub kill: Kill,
+    /// What the check came to; absent where the case was not judged.
+    pub outcome: Option<CheckOutcome>,
+}
+
+/// Something that keeps the matrix from being a proof.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// There is nothing to prove with.
+    #[error("no defect was planted, so nothing is shown")]
+    NoDefect,
+    /// The server as it should be does not pass.
+    #[error("without a defect, `{case}` is {}, so a fail with one shows nothing{}", verdict.name(), after(reason.as_deref()))]
+    BaselineNotGreen {
+        /// The case.
+        case: String,
+        /// Its verdict.
+        verdict: Verdict,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The cases were not all run.
+    #[error("{on}: {reason}")]
+    NotRun {
+        /// On what: the defect, or the server without one.
+        on: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A defect names no check.
+    #[error("`{defect}` names no check that has to notice it")]
+    NamesNone {
+        /// The defect.
+        defect: String,
+    },
+    /// A defect names a check that is not there.
+    #[error("`{defect}` names `{kill}`, and there is no such {what}")]
+    Unknown {
+        /// The defect.
+        defect: String,
+        /// What it names.
+        kill: Kill,
+        /// `case` or `check`.
+        what: &'static str,
+    },
+    /// A defect names a check that the case is not about.
+    #[error("`{defect}` names `{kill}`, which is not marked `about`")]
+    NotAbout {
+        /// The defect.
+        defect: String,
+        /// What it names.
+        kill: Kill,
+    },
+    /// A check that has to notice a defect did not.
+    #[error("`{kill}` did not notice `{defect}`: {}", found.as_deref().unwrap_or("it was not judged"))]
+    NotKilled {
+        /// The defect.
+        defect: String,
+        /// The check.
+        kill: Kill,
+        /// What it came to instead.
+        found: Option<String>,
+    },
+    /// No defect names a check of the case.
+    #[error("no defect has to be noticed by `{case}`, so nothing shows that it can fail")]
+    Lonely {
+        /// The case.
+        case: String,
+    },
+}
+
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn after(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+}
+
+/// The defects, seen by the chosen cases: which of them are planted, what of each has to be noticed, and what is wrong with
+/// the list before anything was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// The defects to plant, with the kills of the chosen cases.
+    pub planted: Vec<Planted>,
+    /// Names of those that none of the chosen cases has to notice.
+    pub left_out: Vec<String>,
+    /// What is wrong with the list.
+    pub problems: Vec<Problem>,
+}
+
+impl Expected {
+    /// What has to come of it where these defects, of all those in the list, are planted under the chosen cases.
+    ///
+    /// `catalogue` has every case that a kill may name, `chosen` are those that will be run.
+    pub fn of(list: &[Planted], wanted: impl Fn(&str) -> bool, catalogue: &[&Case], chosen: &[&Case]) -> Self {
+        let is_chosen = |kill: &Kill| chosen.iter().any(|case| case.id == kill.case);
+        let mut expected = Self {
+            planted: Vec::new(),
+            left_out: Vec::new(),
+            problems: Vec::new(),
+        };
+        for defect in list.iter().filter(|defect| wanted(&defect.name)) {
+            expected.problems.extend(wrong_with(defect, catalogue));
+            let kills: Vec<Kill> = defect.kills.iter().filter(|kill| is_chosen(kill)).cloned().collect();
+            if kills.is_empty() && !defect.kills.is_empty() {
+                expected.left_out.push(defect.name.clone());
+            } else {
+                expected.planted.push(Planted {
+                    kills,
+                    ..defect.clone()
+                });
+            }
+        }
+        if expected.planted.is_empty() {
+            expected.problems.push(Problem::NoDefect);
+        }
+        // Whether a case can fail is a matter of the whole list, not of what was wanted of it today.
+        let named: BTreeSet<&str> = list
+            .iter()
+            .flat_map(|defect| &defect.kills)
+            .map(|kill| kill.case.as_str())
+            .collect();
+        let lonely = chosen
+            .iter()
+            .filter(|case| !is_control(case, catalogue) && !named.contains(case.id.as_str()));
+        expected
+            .problems
+            .extend(lonely.map(|case| Problem::Lonely { case: case.id.clone() }));
+        expected
+    }
+}
+
+fn wrong_with<'a>(defect: &'a Planted, catalogue: &'a [&Case]) -> impl Iterator<Item = Problem> + 'a {
+    let names_none = defect.kills.is_empty().then(|| Problem::NamesNone {
+        defect: defect.name.clone(),
+    });
+    let wrong = |kill: &Kill| {
+        let (defect, kill) = (defect.name.clone(), kill.clone());
+        let Some(case) = catalogue.iter().find(|case| case.id == kill.case) else {
+            return Some(Problem::Unknown {
+                defect,
+                kill,
+                what: "case",
+            });
+        };
+        match case.checks.iter().find(|check| check.id == kill.check) {
+            None => Some(Problem::Unknown {
+                defect,
+                kill,
+                what: "check",
+            }),
+            Some(check) if !check.about => Some(Problem::NotAbout { defect, kill }),
+            Some(_) => None,
+        }
+    };
+    names_none.into_iter().chain(defect.kills.iter().filter_map(wrong))
+}
+
+/// Whether another case asks for this one before it is believed.
+fn is_control(case: &Case, catalogue: &[&Case]) -> bool {
+    catalogue.iter().any(|other| other.controls.contains(&case.id))
+}
+
+impl Matrix {
+    /// The matrix of what was expected and what was run. `runs` are in the order of `expected.planted`, and may be fewer
+    /// where the run was interrupted.
+    pub fn of(
+        target: &str,
+        expected: &Expected,
+        cases: &[&Case],
+        catalogue: &[&Case],
+        baseline: &Ran,
+        runs: &[Ran],
+    ) -> Self {
+        let mut problems = expected.problems.clone();
+        problems.extend(baseline_problems(cases, baseline));
+        let mut defects = Vec::new();
+        for (planted, ran) in expected.planted.iter().zip(runs) {
+            let row = Row::of(planted, ran);
+            match &ran.trouble {
+                Some(reason) => problems.push(Problem::NotRun {
+                    on: planted.name.clone(),
+                    reason: reason.clone(),
+                }),
+                None => problems.extend(row.problems()),
+            }
+            defects.push(row);
+        }
+        let column = |case: &&Case| CaseColumn {
+            case: case.id.clone(),
+            family: case.family.clone(),
+            title: case.title.clone(),
+            is_control: is_control(case, catalogue),
+        };
+        Self {
+            format: MATRIX_FORMAT,
+            target: target.to_owned(),
+            cases: cases.iter().map(column).collect(),
+            baseline: verdicts(baseline),
+            defects,
+            left_out: expected.left_out.clone(),
+            problems,
+        }
+    }
+
+    /// Whether every case that was run passes on the server as it should be.
+    pub fn is_baseline_green(cases: &[&Case], baseline: &Ran) -> bool {
+        baseline_problems(cases, baseline).is_empty()
+    }
+
+    /// The number of named kills, and of those that happened.
+    pub fn kills(&self) -> (usize, usize) {
+        let all = || self.defects.iter().flat_map(|row| &row.kills);
+        (all().count(), all().filter(|kill| kill.happened()).count())
+    }
+}
+
+fn verdicts(ran: &Ran) -> BTreeMap<String, Verdict> {
+    let verdicts = ran.verdicts.iter();
+    verdicts
+        .map(|(case, verdict)| (case.clone(), verdict.verdict))
+        .collect()
+}
+
+fn baseline_problems(cases: &[&Case], baseline: &Ran) -> Vec<Problem> {
+    let trouble = baseline.trouble.as_ref().map(|reason| Problem::NotRun {
+        on: "the server without a defect".to_owned(),
+        reason: reason.clone(),
+    });
+    let red = cases.iter().filter_map(|case| {
+        let verdict = baseline.verdicts.get(&case.id)?;
+        (verdict.verdict != Verdict::Pass).then(|| Problem::BaselineNotGreen {
+            case: case.id.clone(),
+            verdict: verdict.verdict,
+            reason: verdict.reason.clone(),
+        })
+    });
+    let mut problems: Vec<Problem> = trouble.into_iter().chain(red).collect();
+    let missing = cases.iter().find(|case| !baseline.verdicts.contains_key(&case.id));
+    if let (true, Some(case)) = (problems.is_empty(), missing) {
+        problems.push(Problem::NotRun {
+            on: "the server without a defect".to_owned(),
+            reason: format!("`{}` was not judged", case.id),
+        });
+    }
+    problems
+}
+
+impl Row {
+    fn of(planted: &Planted, ran: &Ran) -> Self {
+        let kills: Vec<NamedKill> = planted
+            .kills
+            .iter()
+            .map(|kill| NamedKill {
+                kill: kill.clone(),
+                outcome: ran
+                    .verdicts
+                    .get(&kill.case)
+                    .and_then(|verdict| outcome(verdict, &kill.check)),
+            })
+            .collect();
+        let mut collateral = Vec::new();
+        for verdict in ran.verdicts.values() {
+            let broken = verdict
+                .checks
+                .iter()
+                .filter(|check| check.outcome == CheckOutcome::Broken);
+            let broken = broken.map(|check| Kill {
+                case: verdict.case.clone(),
+                check: check.id.clone(),
+            });
+            collateral.extend(
+                broken
+                    .filter(|kill| !planted.kills.contains(kill))
+                    .map(|kill| kill.to_string()),
+            );
+        }
+        Self {
+            defect: planted.name.clone(),
+            says: planted.says.clone(),
+            kills,
+            collateral,
+            verdicts: verdicts(ran),
+            micros: ran.micros,
+        }
+    }
+
+    /// The kills that did not happen.
+    fn problems(&self) -> impl Iterator<Item = Problem> + '_ {
+        let missed = self.kills.iter().filter(|kill| !kill.happened());
+        missed.map(|missed| Problem::NotKilled {
+            defect: self.defect.clone(),
+            kill: missed.kill.clone(),
+            found: self.found(missed),
+        })
+    }
+
+    fn found(&self, missed: &NamedKill) -> Option<String> {
+        let verdict = self.verdicts.get(&missed.kill.case)?;
+        let outcome = missed.outcome.map_or("not there", CheckOutcome::name);
+        Some(format!("the check is {outcome}, the case {}", verdict.name()))
+    }
+}
+
+/// What a check came to, where the case is about it: another one is no proof.
+fn outcome(verdict: &CaseVerdict, check: &str) -> Option<CheckOutcome> {
+    let mut about = verdict.checks.iter().filter(|result| result.about);
+    about.find(|result| result.id == check).map(|result| result.outcome)
+}
+
+impl NamedKill {
+    /// Whether the check broke.
+    pub fn happened(&self) -> bool {
+        self.outcome == Some(CheckOutcome::Broken)
+    }
+}

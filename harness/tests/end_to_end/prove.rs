@@ -1,0 +1,224 @@
+//! The proof that cases can fail: what makes it complete, what makes it red, and what is kept of it.
+
+use std::fs;
+use std::path::Path;
+
+use reference_server::defect::Defect;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::run::{Done, Harness, names};
+use crate::support::running::Running;
+use crate::support::{await_marked, new_mark};
+
+/// The profile of the built-in server, as somebody would write one for a server of his own.
+const OWN: &str = include_str!("../../targets/reference-server.toml");
+
+fn prove(harness: Harness, words: &[&str]) -> (Done, Value) {
+    let done = harness
+        .words(words)
+        .words(&["--format", "json", "--evidence", "proof"])
+        .call(&["prove"]);
+    let json = serde_json::from_str(&done.stdout).unwrap_or(Value::Null);
+    (done, json)
+}
+
+/// A server of one's own with a list of defects that says this.
+fn own(defects: &str) -> (Done, Value) {
+    let harness = Harness::new()
+        .file("own.toml", &OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness")))
+        .file("defects.toml", &format!("format = 1\n{defects}"));
+    prove(
+        harness,
+        &[
+            "--target",
+            "own.toml",
+            "--defects",
+            "defects.toml",
+            "--case",
+            "identical-retry",
+        ],
+    )
+}
+
+fn problems(json: &Value) -> Vec<&str> {
+    let problems = json["problems"].as_array().expect("a list of problems").iter();
+    problems.map(|problem| problem.as_str().expect("a text")).collect()
+}
+
+#[test]
+fn a_proof_keeps_what_shows_the_named_kills_and_nothing_else() {
+    let words = [
+        "--defect",
+        "no-ledger,unbound-input",
+        "--case",
+        "identical-retry,changed-input,lost-reply",
+    ];
+    let (done, json) = prove(Harness::new(), &words);
+    done.exits(0);
+    assert_eq!(problems(&json), [""; 0]);
+    assert_eq!(json["baseline"]["lost-reply"], "pass");
+    assert_eq!(json["defects"][0]["defect"], "no-ledger");
+    assert_eq!(json["defects"][0]["verdicts"]["changed-input"], "fail");
+    assert_eq!(
+        json["defects"][1]["kills"],
+        json!([{"case": "changed-input", "check": "is-refused", "outcome": "broken"}])
+    );
+    let written: Value = serde_json::from_str(&fs::read_to_string(done.path("proof/matrix.json")).unwrap()).unwrap();
+    assert_eq!(written, json);
+    for (run, cases) in [
+        (
+            "baseline",
+            &["changed-input", "identical-retry", "lost-reply", "sees-duplicates"][..],
+        ),
+        ("no-ledger", &["identical-retry", "lost-reply", "sees-duplicates"]),
+        ("unbound-input", &["changed-input", "sees-duplicates"]),
+    ] {
+        let folder = done.path("proof").join(run);
+        let mut kept = names(&folder.join("cases"));
+        kept.sort();
+        assert_eq!(kept, cases, "{run}");
+        let verified = done.verify(&folder);
+        assert_eq!((verified.findings(), verified.code), (vec![], 0), "{run}");
+        let sums = harness::digest::sha256_file(&folder.join("SHA256SUMS")).unwrap();
+        let runs = json["runs"].as_array().unwrap();
+        assert!(runs.contains(&json!({"folder": run, "sums_sha256": sums})), "{runs:?}");
+    }
+}
+
+#[test]
+fn a_server_of_ones_own_with_a_list_of_its_own() {
+    let (done, json) = own("[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:one-effect\"]\n");
+    done.exits(0);
+    assert!(
+        json["target"].as_str().unwrap().contains("own.toml"),
+        "{}",
+        json["target"]
+    );
+}
+
+#[test]
+fn whatever_is_missing_from_a_proof_is_red() {
+    for (defects, problem) in [
+        ("", "no defect was planted, so nothing is shown"),
+        (
+            // Planted for real, and noticed elsewhere only.
+            "[[defect]]\nname = \"unbound-input\"\nkills = [\"identical-retry:one-effect\"]\n",
+            "`identical-retry:one-effect` did not notice `unbound-input`: the check is held, the case pass",
+        ),
+        (
+            "[[defect]]\nname = \"no-ledger\"\nkills = []\n",
+            "`no-ledger` names no check that has to notice it",
+        ),
+        (
+            "[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:retry-answered\"]\n",
+            "`no-ledger` names `identical-retry:retry-answered`, which is not marked `about`",
+        ),
+        (
+            "[[defect]]\nname = \"no-ledger\"\nkills = [\"lost-reply:one-effect\"]\n",
+            "no defect has to be noticed by `identical-retry`, so nothing shows that it can fail",
+        ),
+    ] {
+        let (done, json) = own(defects);
+        done.exits(1);
+        assert!(problems(&json).contains(&problem), "{:?}", problems(&json));
+    }
+}
+
+/// Every case is red on this server already: nothing is planted.
+#[test]
+fn a_baseline_that_is_not_green_ends_it() {
+    let broken = OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness"));
+    let broken = broken.replace("[launch.env]", "[launch.env]\nGUARD_DEFECT = \"no-ledger\"");
+    let harness = Harness::new().file("own.toml", &broken).file(
+        "defects.toml",
+        "format = 1\n[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:one-effect\"]\n",
+    );
+    let words = [
+        "--target",
+        "own.toml",
+        "--defects",
+        "defects.toml",
+        "--case",
+        "identical-retry",
+    ];
+    let (done, json) = prove(harness, &words);
+    done.exits(1);
+    assert_eq!(json["defects"], json!([]));
+    assert!(
+        problems(&json)[0].starts_with("without a defect, `identical-retry` is fail"),
+        "{:?}",
+        problems(&json)
+    );
+}
+
+#[test]
+fn wrong_words_are_refused() {
+    let refused = |words: &[&str]| Harness::new().words(words).call(&["prove"]);
+    let done = refused(&["--defect", "no-legder"]);
+    done.exits(2).says_only(&["no-legder", "did you mean `no-ledger`?"]);
+    done.wrote_nothing();
+    refused(&["--case", "lost-replay"])
+        .exits(2)
+        .says_only(&["lost-replay"])
+        .wrote_nothing();
+    refused(&["--target", "own.toml"]).exits(2);
+}
+
+/// What was done until then is printed and sealed.
+#[test]
+fn an_interrupt_keeps_what_was_done() {
+    let mark = new_mark();
+    let marked = OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness"));
+    let marked = marked.replace("[launch.env]", &format!("[launch.env]\nHARNESS_TEST_MARK = {mark:?}"));
+    let kills = "kills = [\"reply-means-done:effect-is-there\"]";
+    let list = ["reply-before-commit"].map(|name| format!("[[defect]]\nname = {name:?}\n{kills}\n"));
+    let harness = Harness::new()
+        .file("own.toml", &marked)
+        .file("defects.toml", &format!("format = 1\n{}", list.concat()))
+        .words(&[
+            "--target",
+            "own.toml",
+            "--defects",
+            "defects.toml",
+            "--evidence",
+            "proof",
+        ])
+        .words(&["--case", "reply-means-done,lost-reply", "--jobs", "1"]);
+    let root = harness.path("proof");
+    let running = Running::start_with(harness, "prove", &mark);
+    // With this defect no effect shows while the server lives, so the case waits for one.
+    running.await_file(&root.join("reply-before-commit/cases/lost-reply/record.jsonl"));
+    await_marked(&mark, 3);
+    running.signal_group(Signal::INT);
+    let done = running.end();
+    done.exits(130);
+    assert!(done.stdout.contains("INTERRUPTED"), "{}", done.stdout);
+    let json: Value = serde_json::from_str(&fs::read_to_string(root.join("matrix.json")).unwrap()).unwrap();
+    assert_eq!((&json["interrupted"], &json["exit"]), (&json!(true), &json!(130)));
+    assert_eq!(json["baseline"]["reply-means-done"], "pass");
+    assert_eq!(json["defects"], json!([]));
+    let verified = done.verify(&root.join("baseline"));
+    assert_eq!((verified.findings(), verified.code), (vec![], 0));
+    let cut = done.verify(&root.join("reply-before-commit"));
+    assert_eq!((cut.findings(), cut.code), (vec![], 3));
+    assert_eq!(cut.json["sealed"], true);
+}
+
+/// `.ci/run` makes the file anew, from a run; that it speaks of every defect and every kill can be seen without one.
+#[test]
+fn the_matrix_in_the_documentation_names_every_defect_and_every_kill() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/MATRIX.md");
+    let text = fs::read_to_string(path).unwrap();
+    for defect in Defect::ALL {
+        let kills: Vec<String> = defect.killed_by().iter().map(|kill| format!("`{kill}`")).collect();
+        let line = format!("| `{}` |", defect.name());
+        let line = text.lines().find(|found| found.starts_with(&line)).unwrap_or_default();
+        assert!(
+            line.ends_with(&format!("| {} |", kills.join(", "))),
+            "{}: {line:?}",
+            defect.name()
+        );
+    }
+    assert!(!text.contains("**not") && !text.contains("**nothing**"));
+}
