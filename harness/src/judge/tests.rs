@@ -296,44 +296,6 @@ fn a_guarded_server_passes_with_every_check_held() {
 }
 
 #[test]
-fn a_second_row_fails_and_both_rows_are_traced_to_their_frames() {
-    let story = Story {
-        rows_at_end: vec!["alpha", "alpha"],
-        ..Story::guarded()
-    };
-    let verdict = judge(case(), &story.record());
-    assert_eq!(verdict.verdict, Verdict::Fail);
-    assert_eq!(
-        verdict.reason.as_deref(),
-        Some("one-effect: the retry wrote again, or the write was lost")
-    );
-    let made_by: Vec<(&str, &str)> = verdict
-        .rows
-        .iter()
-        .map(|row| (row.first_seen.as_str(), row.made_by[0].step.as_str()))
-        .collect();
-    assert_eq!(made_by, [("after-kill", "attempt"), ("end", "retry")]);
-    assert!(
-        verdict.rows.iter().all(|row| row.made_by.len() == 1),
-        "{:?}",
-        verdict.rows
-    );
-}
-
-#[test]
-fn a_lost_row_fails_too() {
-    let story = Story {
-        rows_at_end: vec![],
-        ..Story::guarded()
-    };
-    let lost = vec![
-        trouble("one-effect", CheckOutcome::Broken),
-        trouble("first-effect-kept", CheckOutcome::Broken),
-    ];
-    assert_eq!(judged(&story), (Verdict::Fail, lost));
-}
-
-#[test]
 fn another_result_fails_where_the_first_is_promised_and_is_a_note_where_it_is_not() {
     let story = Story {
         retry_receipt: "receipt-2",

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Story, case, judge};
+use super::{Story, case, judge, judged, trouble};
 use crate::readback::Rows;
-use crate::record::{ReadingOutcome, Record, RowOrigin};
+use crate::record::{CheckOutcome, ReadingOutcome, Record, RowOrigin, Verdict};
 
 /// The record of a story in which an observation saw these rows.
 fn seen_otherwise(story: &Story, label: &str, rows: &[(i64, &str)]) -> Record {
@@ -23,6 +23,44 @@ fn steps(row: &RowOrigin) -> Vec<&str> {
 }
 
 /// A look that sees nothing acquits nobody: the server may write late.
+#[test]
+fn a_second_row_fails_and_both_rows_are_traced_to_their_frames() {
+    let story = Story {
+        rows_at_end: vec!["alpha", "alpha"],
+        ..Story::guarded()
+    };
+    let verdict = judge(case(), &story.record());
+    assert_eq!(verdict.verdict, Verdict::Fail);
+    assert_eq!(
+        verdict.reason.as_deref(),
+        Some("one-effect: the retry wrote again, or the write was lost")
+    );
+    let made_by: Vec<(&str, &str)> = verdict
+        .rows
+        .iter()
+        .map(|row| (row.first_seen.as_str(), row.made_by[0].step.as_str()))
+        .collect();
+    assert_eq!(made_by, [("after-kill", "attempt"), ("end", "retry")]);
+    assert!(
+        verdict.rows.iter().all(|row| row.made_by.len() == 1),
+        "{:?}",
+        verdict.rows
+    );
+}
+
+#[test]
+fn a_lost_row_fails_too() {
+    let story = Story {
+        rows_at_end: vec![],
+        ..Story::guarded()
+    };
+    let lost = vec![
+        trouble("one-effect", CheckOutcome::Broken),
+        trouble("first-effect-kept", CheckOutcome::Broken),
+    ];
+    assert_eq!(judged(&story), (Verdict::Fail, lost));
+}
+
 #[test]
 fn a_request_is_suspected_until_a_row_appears_after_it() {
     let story = Story {
