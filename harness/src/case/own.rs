@@ -7,8 +7,9 @@ use super::definition::Case;
 use super::resolve;
 use crate::document::{self, DocumentError};
 
-/// Words that mean something else where a case could be named: `harness show RUN probe` is the handshake.
-const RESERVED: [&str; 1] = ["probe"];
+/// Words that mean something else where a case could be named: in `harness show RUN` the handshake, and the search for the
+/// effect.
+const RESERVED: [&str; 3] = ["probe", "calibration", "calibration-two"];
 
 /// Why a case of the user's own is refused.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +85,13 @@ impl Catalogue {
     fn refuse_controls(&self, case: &Case) -> Result<(), String> {
         if case.family == CONTROL_FAMILY && !case.controls.is_empty() {
             return Err(format!("a case of the family `{CONTROL_FAMILY}` asks for no control"));
+        }
+        if case.family != CONTROL_FAMILY && case.controls.is_empty() {
+            return Err(
+                "controls: it names none, and no count is believed that no control has seen right; \
+                 write `controls = [\"sees-duplicates\"]`"
+                    .to_owned(),
+            );
         }
         for control in &case.controls {
             match self.get(control) {
@@ -173,6 +181,16 @@ mod tests {
             (own("03", &[]), "id `03` is taken by the embedded case"),
             (own("retry", &[]), "id `retry` is the name of a family"),
             (own("probe", &[]), "id `probe` means something else"),
+            (own("calibration", &[]), "id `calibration` means something else"),
+            (own("calibration-two", &[]), "id `calibration-two` means something else"),
+            (
+                own("mine", &[("controls = [\"sees-duplicates\"]", "controls = []")]),
+                "controls: it names none",
+            ),
+            (
+                own("mine", &[("controls = [\"sees-duplicates\"]\n", "")]),
+                "controls: it names none",
+            ),
             (own("mine", &[number]), "its number is that of lost-reply"),
             (
                 own("mine", &[("[\"sees-duplicates\"]", "[\"sees-duplicate\"]")]),

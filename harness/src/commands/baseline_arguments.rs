@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::{Map, Value};
 
 use crate::baseline::{expected_text, read_expected, read_expected_failures};
 use crate::case::Catalogue;
@@ -12,6 +13,9 @@ use crate::drive::clock;
 use crate::record::{Baseline, Evidence, ExpectedFile, RunState, Verdict};
 use crate::report::RunReport;
 use crate::target::Target;
+
+/// What is said of a file that we would have to destroy.
+const NOT_OURS: &str = "it is there, and is no file of expected verdicts; name another, or remove it";
 
 /// What a run is expected to come to.
 #[derive(Debug, Args)]
@@ -30,7 +34,13 @@ pub(super) struct BaselineArguments {
 
 impl BaselineArguments {
     /// Reads the files, relative to `folder`.
-    pub(super) fn resolve(&self, target: &Target, catalogue: &Catalogue, folder: &Path) -> Result<Baseline, String> {
+    pub(super) fn resolve(
+        &self,
+        target: &Target,
+        catalogue: &Catalogue,
+        folder: &Path,
+        is_part: bool,
+    ) -> Result<Baseline, String> {
         let mut baseline = Baseline::default();
         if let Some(path) = &self.expected_failures {
             let text = document::read(&folder.join(path)).map_err(|error| error.to_string())?;
@@ -46,10 +56,14 @@ impl BaselineArguments {
             baseline.expected = Some(ExpectedFile { file, expected });
         }
         // Found before the run, and not after it.
-        if let Some(path) = &self.write_expected
-            && !folder.join(path).parent().is_some_and(Path::is_dir)
-        {
-            return Err(format!("--write-expected {}: its folder is not there", path.display()));
+        if let Some(path) = &self.write_expected {
+            writable(
+                &folder.join(path),
+                target.name.as_str(),
+                target.contract.preset.name(),
+                is_part,
+            )
+            .map_err(|problem| format!("--write-expected {}: {problem}", path.display()))?;
         }
         Ok(baseline)
     }
@@ -68,19 +82,111 @@ impl BaselineArguments {
             )));
         }
         let target = &report.target;
-        let mut verdicts = BTreeMap::new();
-        if is_part && let Ok(text) = document::read(path) {
-            let before = read_expected(&shown.to_string(), &text, &target.name, &target.contract);
-            verdicts = before.map_err(|error| format!("{error}; it was not written"))?.verdicts;
-        }
+        let refuse = |problem| format!("--write-expected {shown}: {problem}; it was not written");
+        let (path, mut verdicts) = writable(path, &target.name, &target.contract, is_part).map_err(refuse)?;
         verdicts.extend(cases.map(|case| (case.verdict.case.clone(), case.verdict.verdict)));
         let inconclusive = verdicts.values().filter(|verdict| **verdict == Verdict::Inconclusive);
         let count = inconclusive.count();
         let text = expected_text(&target.name, &target.contract, verdicts);
-        Evidence::write_text(path, &text).map_err(|error| error.to_string())?;
+        Evidence::write_text(&path, &text).map_err(|error| error.to_string())?;
         Ok(
             (count > 0)
                 .then(|| format!("{shown} holds {count} inconclusive verdicts: nothing is known of these cases")),
         )
+    }
+}
+
+/// The file itself, behind any link, and the verdicts in it that stay: after a run of a part, those of the rest. Nothing is
+/// written over but a file of expected verdicts, or one that is empty.
+fn writable(
+    path: &Path,
+    target: &str,
+    contract: &str,
+    is_part: bool,
+) -> Result<(PathBuf, BTreeMap<String, Verdict>), String> {
+    let nothing = BTreeMap::new();
+    if path.symlink_metadata().is_err() {
+        return match path.parent() {
+            Some(folder) if folder.as_os_str().is_empty() || folder.is_dir() => Ok((path.to_path_buf(), nothing)),
+            _ => Err("its folder is not there".to_owned()),
+        };
+    }
+    let file = path
+        .canonicalize()
+        .map_err(|error| format!("it is a link that leads nowhere: {error}"))?;
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is there, and is no regular file; name another".to_owned());
+    }
+    if metadata.permissions().readonly() {
+        return Err("it is there, and may not be written; name another, or let it be written".to_owned());
+    }
+    if metadata.len() == 0 {
+        return Ok((file, nothing));
+    }
+    let text = document::read(&file).map_err(|_| NOT_OURS.to_owned())?;
+    let object: Map<String, Value> = serde_json::from_str(&text).map_err(|_| NOT_OURS.to_owned())?;
+    if !(object.contains_key("format") && object.contains_key("verdicts")) {
+        return Err(NOT_OURS.to_owned());
+    }
+    if !is_part {
+        return Ok((file, nothing));
+    }
+    let before = read_expected("it", &text, target, contract).map_err(|error| error.to_string())?;
+    Ok((file, before.verdicts))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_over_but_what_is_ours() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let ours = expected_text("plain", "none", [("lost-reply".to_owned(), Verdict::Pass)].into());
+        fs::write(at("ours"), &ours).expect("write");
+        fs::write(at("empty"), "").expect("write");
+        fs::write(at("text"), "something else\n").expect("write");
+        fs::write(at("object"), "{\"name\": \"a package\"}").expect("write");
+        fs::write(at("binary"), b"\x7fELF\xff\xfe").expect("write");
+        fs::write(at("kept"), &ours).expect("write");
+        let mut kept = at("kept").metadata().expect("it is there").permissions();
+        kept.set_readonly(true);
+        fs::set_permissions(at("kept"), kept).expect("permissions");
+        let _socket = UnixListener::bind(at("socket")).expect("a socket");
+        symlink("ours", at("link")).expect("a link");
+        symlink("gone", at("nowhere")).expect("a link");
+
+        let table = [
+            ("text", "no file of expected verdicts"),
+            ("object", "no file of expected verdicts"),
+            ("binary", "no file of expected verdicts"),
+            ("kept", "may not be written"),
+            ("socket", "no regular file"),
+            ("", "no regular file"),
+            ("nowhere", "leads nowhere"),
+            ("no-folder/file", "its folder is not there"),
+        ];
+        for (name, problem) in table {
+            for is_part in [false, true] {
+                let refused = writable(&at(name), "plain", "none", is_part).expect_err(name);
+                assert!(refused.contains(problem), "{name}: {refused}");
+            }
+        }
+
+        let real = at("ours").canonicalize().expect("it is there");
+        let (file, kept) = writable(&at("link"), "plain", "none", true).expect("ours");
+        assert_eq!((file, kept.len()), (real, 1));
+        for name in ["new", "empty", "ours"] {
+            let (_, kept) = writable(&at(name), "plain", "none", false).expect(name);
+            assert!(kept.is_empty(), "{name}");
+        }
+        let refused = writable(&at("ours"), "other", "none", true).expect_err("of another target");
+        assert!(refused.contains("it is of the target `plain`"), "{refused}");
     }
 }

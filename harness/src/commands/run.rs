@@ -258,6 +258,11 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
     status
 }
 
+/// Whether it is not the whole catalogue that was asked for.
+fn is_part(arguments: &RunArguments) -> bool {
+    !(arguments.cases.is_empty() && arguments.skip.is_empty() && arguments.case_files.is_empty())
+}
+
 /// Writes the verdicts where that was asked for; a status only where that went wrong.
 fn write_expected(
     arguments: &RunArguments,
@@ -265,8 +270,7 @@ fn write_expected(
     state: RunState,
     printer: &mut Printer,
 ) -> Option<ExitStatus> {
-    let is_part = !(arguments.cases.is_empty() && arguments.skip.is_empty() && arguments.case_files.is_empty());
-    match arguments.baseline.write(report, state, is_part) {
+    match arguments.baseline.write(report, state, is_part(arguments)) {
         Ok(None) => None,
         Ok(Some(note)) => {
             printer.note("note: ", &note);
@@ -369,7 +373,9 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         .collect();
     let selection = catalogue.select(&wanted, &arguments.skip);
     let selection = selection.map_err(|error| error.to_string())?;
-    let baseline = arguments.baseline.resolve(&target, &catalogue, &folder)?;
+    let baseline = arguments
+        .baseline
+        .resolve(&target, &catalogue, &folder, is_part(arguments))?;
     let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
     let seed = arguments
         .seed

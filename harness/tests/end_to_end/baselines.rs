@@ -173,6 +173,17 @@ fn a_file_of_another_target_is_refused() {
 }
 
 #[test]
+fn what_is_no_file_of_expected_verdicts_is_not_written_over() {
+    let harness = Harness::new().file("package.json", "{\"name\": \"mine\"}");
+    let done = harness.words(&["--write-expected", "package.json"]).run_human();
+    done.exits(2)
+        .says_only(&["--write-expected package.json", "no file of expected verdicts"])
+        .wrote_nothing();
+    let kept = std::fs::read_to_string(done.path("package.json")).unwrap();
+    assert_eq!(kept, "{\"name\": \"mine\"}");
+}
+
+#[test]
 fn what_people_see_of_it() {
     let list = "- identical-retry\n- lost-reply:first-result\n- case: reply-means-done\n  until: 2026-01-31\n- crash-after-commit\n";
     let expected = "{\"format\": 1, \"target\": \"plain\", \"contract\": \"at-most-once\", \"verdicts\": \
