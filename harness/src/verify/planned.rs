@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::case::{Case, Doubled, Step, Surface, When};
 use crate::plan::{Operation, Plan};
 use crate::readback::Selector;
-use crate::record::{Body, Observation, OperationSeen, Outcome, ReadFrom, Reading, Record, Run, TargetSummary};
+use crate::record::{Body, Event, Observation, OperationSeen, Outcome, ReadFrom, Reading, Record, Run, TargetSummary};
 
 /// How the plan wants an observation to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,26 @@ fn told(place: &str, what: &str, differs: &[(&str, bool)], than: &str) -> Option
     (!names.is_empty()).then(|| format!("{place}/record.jsonl: {what} {}{than}", names.join(", ")))
 }
 
+/// Whether the steps of a record are those of its plan, each once and in turn.
+pub(super) fn steps_out_of_turn(place: &str, plan: &Plan, record: &Record) -> Option<String> {
+    let mut begun = 0;
+    for event in &record.events {
+        if let Body::StepStarted { step, .. } = event.body {
+            if let Some(problem) = not_next(place, event, step, begun, plan) {
+                return Some(problem);
+            }
+            begun += 1;
+        }
+    }
+    None
+}
+
+fn not_next(place: &str, event: &Event, step: usize, begun: usize, plan: &Plan) -> Option<String> {
+    let is_next = step == begun && step < plan.steps.len();
+    let problem = || format!("{place}/record.jsonl: event {}: step {step} is not the next", event.seq);
+    (!is_next).then(problem)
+}
+
 /// The observations of a record in their order, each with the step of the plan in which it was taken; and what is wrong.
 pub(super) fn observations<'a>(
     place: &str,
@@ -82,11 +102,8 @@ pub(super) fn observations<'a>(
     for event in &record.events {
         match &event.body {
             Body::StepStarted { step, .. } => {
-                if *step != begun.len() || *step >= plan.steps.len() {
-                    found.push(format!(
-                        "{place}/record.jsonl: event {}: step {step} is not the next",
-                        event.seq
-                    ));
+                if let Some(problem) = not_next(place, event, *step, begun.len(), plan) {
+                    found.push(problem);
                     return (wanted, found);
                 }
                 current = Some(*step);

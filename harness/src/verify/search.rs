@@ -106,6 +106,7 @@ fn written(files: Files<'_>, case: &Case, run: &Run, verified: &mut Verified) ->
     let found = [
         planned::spliced(place, &plan, run),
         planned::planned_otherwise(place, &plan, &kept),
+        planned::steps_out_of_turn(place, &plan, &record),
     ];
     verified.findings.extend(found.into_iter().flatten());
     differences_of_verdict(&folder, place, run, &verdict, verified);
