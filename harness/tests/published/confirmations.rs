@@ -40,10 +40,11 @@ pub(crate) const TESTS: &[Test] = &[
 
 /// The key dies with the process: the retry after a crash is refused, whatever became of the first attempt.
 fn a_confirmation_is_good_for_two_writes() {
-    let run = Part::PythonSdk.target("python-sdk-mrtr").run();
-    // Two processes of this server refuse each other's states, so they cannot be inside one write at once.
-    run.exits(3);
-    assert_eq!(run.verdict("concurrent-first-use"), "inconclusive");
+    // Two processes of this server refuse each other's states. Whether such a refusal comes before the held store is released
+    // is up to the server's speed, so this server cannot be asked what two of it do inside one write.
+    let target = Part::PythonSdk.target("python-sdk-mrtr");
+    let run = target.words(&["--skip", "concurrent-first-use"]).run();
+    run.exits(0);
     assert_eq!(run.verdict("restart-between-rounds"), "unguarded");
     assert_eq!(run.verdict("undeclared-capability"), "pass");
     assert_eq!(run.json["target"]["server"]["protocol"], "2026-07-28");
