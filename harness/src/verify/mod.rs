@@ -14,8 +14,6 @@ mod recount;
 mod search;
 mod store;
 
-mod calibrations;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -119,7 +117,6 @@ fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut
         seen: &inventory.files,
     };
     let deadline = Deadline::after(COUNT_TIME_MAX);
-    calibrations::compare(evidence, run, verified);
     verified.findings.extend(strange_cases(evidence, run));
     verified.counted_by = search::search_again(files, run, verified);
     for id in executed(run) {

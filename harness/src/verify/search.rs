@@ -1,6 +1,8 @@
 //! Looking for the effect once more, where the run looked for it: in the same frozen stores, for the same markers, with the
 //! same selector as the result.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::store::Files;
@@ -9,7 +11,7 @@ use crate::case::{Case, calibrations};
 use crate::drive::{Calibrated, SEARCHED_ONE, SEARCHED_TWO, derive};
 use crate::plan::Plan;
 use crate::readback::Selector;
-use crate::record::{Run, SEARCHED_FORMAT, Searched, Verdict};
+use crate::record::{CaseFolder, Run, SEARCHED_FORMAT, Searched, Verdict};
 
 /// Who says what is counted as an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,15 +36,32 @@ impl CountedBy {
     }
 }
 
-/// Searches again. What is wrong is a finding.
+/// What was written to be looked for, as it is judged now.
+struct Written {
+    plan: Plan,
+    verdict: Verdict,
+}
+
+/// Judges again what there is of the search, and searches again where its result is counted. What is wrong is a finding.
 pub(super) fn search_again(files: Files<'_>, run: &Run, verified: &mut Verified) -> CountedBy {
-    let is_kept = |case: &&Case| files.evidence.calibration(&case.id).root().is_dir();
-    let was_searched = calibrations().iter().any(|case| is_kept(&case));
+    let mut written = BTreeMap::new();
+    let mut was_searched = false;
+    for case in calibrations() {
+        let folder = files.evidence.calibration(&case.id);
+        was_searched |= folder.root().is_dir();
+        // A run that was killed may have come to none of it.
+        if folder.case_file().exists() || (verified.finished && folder.root().is_dir()) {
+            match judge_again(&folder, case, run, verified) {
+                Ok(judged) => drop(written.insert(case.id.as_str(), judged)),
+                Err(reason) => verified.findings.push(format!("{}: {reason}", case.id)),
+            }
+        }
+    }
     match &run.target.read_effects {
         // A search that found nothing; then nothing was run.
         None => CountedBy::Nobody,
         Some(selector) if was_searched => {
-            match find_again(files, run, verified) {
+            match find_again(files, &written) {
                 Ok(now) if now == *selector => return CountedBy::Search,
                 Ok(now) => (verified.findings).push(format!(
                     "run.json: it counts `{selector}`, and the search finds `{now}`"
@@ -60,12 +79,20 @@ pub(super) fn search_again(files: Files<'_>, run: &Run, verified: &mut Verified)
     }
 }
 
-fn find_again(files: Files<'_>, run: &Run, verified: &mut Verified) -> Result<Selector, String> {
+fn find_again(files: Files<'_>, written: &BTreeMap<&str, Written>) -> Result<Selector, String> {
     let mut looked = Vec::new();
     for (case, label) in calibrations().iter().zip([SEARCHED_ONE, SEARCHED_TWO]) {
-        let plan = written(files, case, run, verified)?;
-        let folder = files.evidence.calibration(&case.id);
-        let path = format!("{}/searched.json", case.id);
+        let place = case.id.as_str();
+        let written = (written.get(place)).ok_or_else(|| {
+            format!("run.json: what it counts was found by a search, and {place} cannot be judged again")
+        })?;
+        if written.verdict != Verdict::Pass {
+            return Err(format!(
+                "{place}: what was written there did not pass, and was searched"
+            ));
+        }
+        let folder = files.evidence.calibration(place);
+        let path = format!("{place}/searched.json");
         let searched: Searched = read_json(&folder.searched_file()).map_err(|reason| format!("{path}: {reason}"))?;
         if searched.format != SEARCHED_FORMAT {
             return Err(format!(
@@ -74,7 +101,7 @@ fn find_again(files: Files<'_>, run: &Run, verified: &mut Verified) -> Result<Se
             ));
         }
         let stores = files.store(&folder.store_folder(label), &searched.store);
-        looked.push((stores.map_err(|reason| format!("{path}: {reason}"))?, plan));
+        looked.push((stores.map_err(|reason| format!("{path}: {reason}"))?, &written.plan));
     }
     let [(first, once), (second, twice)] = &looked[..] else {
         unreachable!("there are two calibrations");
@@ -89,16 +116,13 @@ fn find_again(files: Files<'_>, run: &Run, verified: &mut Verified) -> Result<Se
     }
 }
 
-/// The plan of the writes that were looked for, whose verdict has to come out the same.
-fn written(files: Files<'_>, case: &Case, run: &Run, verified: &mut Verified) -> Result<Plan, String> {
-    let (folder, place) = (files.evidence.calibration(&case.id), case.id.as_str());
-    let (kept, record, verdict) = rejudge(&folder, place, &[]).map_err(|reason| format!("{place}: {reason}"))?;
-    let plan = record
-        .plan()
-        .ok_or_else(|| format!("{place}/record.jsonl: it is empty"))?
-        .clone();
+/// Judges one part of the search again, like a case.
+fn judge_again(folder: &CaseFolder, case: &Case, run: &Run, verified: &mut Verified) -> Result<Written, String> {
+    let place = case.id.as_str();
+    let (kept, record, verdict) = rejudge(folder, place, &[])?;
+    let plan = record.plan().ok_or("record.jsonl is empty")?.clone();
     if kept.revision == case.revision && kept.digest != case.digest {
-        return Err(format!(
+        verified.findings.push(format!(
             "{place}/case.toml: it is not revision {} as it was frozen",
             case.revision
         ));
@@ -109,11 +133,15 @@ fn written(files: Files<'_>, case: &Case, run: &Run, verified: &mut Verified) ->
         planned::steps_out_of_turn(place, &plan, &record),
     ];
     verified.findings.extend(found.into_iter().flatten());
-    differences_of_verdict(&folder, place, run, &verdict, verified);
-    if verdict.verdict != Verdict::Pass {
-        return Err(format!(
-            "{place}: what was written there did not pass, and was searched"
-        ));
+    verified
+        .judged
+        .insert(place.to_owned(), verdict.verdict.name().to_owned());
+    // A run that was killed leaves a record without a verdict.
+    if verified.finished || folder.verdict_file().exists() {
+        differences_of_verdict(folder, place, run, &verdict, verified);
     }
-    Ok(plan)
+    Ok(Written {
+        plan,
+        verdict: verdict.verdict,
+    })
 }
