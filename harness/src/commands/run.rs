@@ -6,17 +6,15 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tokio::sync::watch;
 
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format, next_command, refuse};
 use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, Running, conduct, dry_run, jobs};
+use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
-use crate::plan::Naming;
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{
     Printer, RunReport, Style, plain, show_case, show_effect, show_end, show_server, show_target, span,
@@ -376,20 +374,13 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
     let baseline = arguments
         .baseline
         .resolve(&target, &catalogue, &folder, is_part(arguments))?;
-    let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
-    let seed = arguments
-        .seed
-        .unwrap_or_else(|| u64::from(uuid::Uuid::new_v4().as_fields().0));
+    let naming = fresh_naming(arguments.seed);
     let harness = std::env::current_exe().map_err(|error| format!("find the harness's own executable: {error}"))?;
-    let (tell, is_orphaned) = watch::channel(false);
-    guarded.on_orphaned(move || {
-        tell.send_replace(true);
-    });
     Ok(Request {
         repeat: Repeat {
             before: "harness run --case".to_owned(),
             own: own_words(&catalogue),
-            rest: repeat_words(arguments, Some(seed)),
+            rest: repeat_words(arguments, Some(naming.seed)),
         },
         keep: None,
         jobs: jobs(arguments.jobs.map(usize::from), &target),
@@ -397,12 +388,12 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         catalogue: Arc::new(catalogue),
         baseline,
         selection,
-        naming: Naming { seed, nonce },
+        naming,
         timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),
         defect: arguments.defect.clone(),
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
         folder,
-        orphaned: is_orphaned,
+        orphaned: guarded.orphaned(),
         scratch: guarded.scratch().to_path_buf(),
         harness,
     })

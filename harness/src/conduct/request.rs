@@ -14,6 +14,14 @@ use crate::record::{Baseline, EvidenceError, RecordError};
 use crate::report::{CaseReport, ControlReport, RunReport, TargetReport};
 use crate::target::{PlaceholderError, Target};
 
+/// Names that no run had before: with this seed, or with one that is drawn.
+pub fn fresh_naming(seed: Option<u64>) -> Naming {
+    Naming {
+        seed: seed.unwrap_or_else(|| u64::from(uuid::Uuid::new_v4().as_fields().0)),
+        nonce: uuid::Uuid::new_v4().simple().to_string()[..12].to_owned(),
+    }
+}
+
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Request {

@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 #[cfg_attr(target_os = "linux", path = "guard/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "guard/unix.rs")]
@@ -95,6 +96,15 @@ impl Run {
     /// A second hook replaces the first.
     pub fn on_orphaned(&self, hook: impl FnOnce() + Send + 'static) {
         self.inner.on_orphaned(Box::new(hook));
+    }
+
+    /// Becomes true if the guard dies. This is a hook as well: see [`Run::on_orphaned`].
+    pub fn orphaned(&self) -> watch::Receiver<bool> {
+        let (tell, orphaned) = watch::channel(false);
+        self.on_orphaned(move || {
+            tell.send_replace(true);
+        });
+        orphaned
     }
 }
 

@@ -5,19 +5,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use tokio::sync::watch;
 
 use super::board::{Board, Told};
 use super::conducting::Conducting;
 use super::target::Target;
 use crate::baseline::read_expected_failures;
 use crate::case::Catalogue;
-use crate::conduct::{Repeat, Request, jobs};
+use crate::conduct::{Repeat, Request, fresh_naming, jobs};
 use crate::document;
 use crate::drive::clock;
 use crate::drive::guard::{self, Role};
 use crate::drive::play_lock_holder;
-use crate::plan::Naming;
 use crate::record::Baseline;
 use crate::report::Printer;
 
@@ -203,30 +201,26 @@ impl Suite {
         let target = self.target.resolve(&folder)?;
         let selection = catalogue.select(wanted, &[]).map_err(|error| error.to_string())?;
         let program = std::env::current_exe().map_err(|error| format!("find the test's own executable: {error}"))?;
-        let seed = seed()?;
-        let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
+        let naming = fresh_naming(seed()?);
+        let seed = naming.seed;
         let under = self
             .evidence
             .clone()
             .unwrap_or_else(|| usual_evidence(&program, &folder));
-        let name = clock::utc_now().to_string().replace(['-', ':'], "") + "-" + &nonce;
-        let (tell, orphaned) = watch::channel(false);
-        role.on_orphaned(move || {
-            tell.send_replace(true);
-        });
+        let name = clock::utc_now().to_string().replace(['-', ':'], "") + "-" + &naming.nonce;
         Ok(Request {
             baseline: self.baseline(&catalogue, &folder)?,
             jobs: jobs(None, &target),
             target,
             catalogue: Arc::new(catalogue),
             selection,
-            naming: Naming { seed, nonce },
+            naming,
             timeout_ms: self.timeout_ms,
             keep: None,
             defect: None,
             evidence: Some(folder.join(under).join(name)),
             scratch: role.scratch().to_path_buf(),
-            orphaned,
+            orphaned: role.orphaned(),
             repeat: Repeat {
                 before: format!("{SEED_VARIABLE}={seed} cargo test --test {} --", test_name(&program)),
                 own: std::collections::BTreeMap::new(),
@@ -262,12 +256,13 @@ fn usage(printer: &mut Printer, message: &str) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-fn seed() -> Result<u64, String> {
+fn seed() -> Result<Option<u64>, String> {
     match std::env::var(SEED_VARIABLE) {
         Ok(text) => text
             .parse()
+            .map(Some)
             .map_err(|_| format!("{SEED_VARIABLE}={text:?}: it is no number")),
-        Err(_) => Ok(u64::from(uuid::Uuid::new_v4().as_fields().0)),
+        Err(_) => Ok(None),
     }
 }
 

@@ -9,17 +9,15 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tokio::sync::watch;
 
 use super::ExitStatus;
 use super::target_arguments::quoted;
 use crate::case::{Case, Catalogue};
-use crate::conduct::{ConductError, ProofRequest, Proved, Repeat, Request, jobs, prove as conduct_proof};
+use crate::conduct::{ConductError, ProofRequest, Proved, Repeat, Request, fresh_naming, jobs, prove as conduct_proof};
 use crate::document;
 use crate::drive::clock;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::matrix::{self, Expected, Matrix, Planted, Problem};
-use crate::plan::Naming;
 use crate::record::{Baseline, Evidence};
 use crate::report::Printer;
 use crate::target::{Target, TargetWords, built_in as built_in_target, locate};
@@ -219,14 +217,9 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<ProofRequ
     let chosen: Vec<&Case> = selection.execute.iter().filter_map(|id| catalogue.get(id)).collect();
     let is_wanted = |name: &str| arguments.wanted.is_empty() || arguments.wanted.iter().any(|wanted| wanted == name);
     let expected = Expected::of(&list, is_wanted, &catalogue.all(), &chosen);
-    let nonce = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
-    let seed = u64::from(uuid::Uuid::new_v4().as_fields().0);
+    let naming = fresh_naming(None);
     let harness = std::env::current_exe().map_err(|error| format!("find the harness's own executable: {error}"))?;
-    let (tell, orphaned) = watch::channel(false);
-    guarded.on_orphaned(move || {
-        tell.send_replace(true);
-    });
-    let evidence = evidence_folder(arguments, &folder, &nonce)?;
+    let evidence = evidence_folder(arguments, &folder, &naming.nonce)?;
     let base = Request {
         repeat: Repeat {
             before: "harness run --case".to_owned(),
@@ -239,12 +232,12 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<ProofRequ
         catalogue: Arc::new(catalogue.clone()),
         baseline: Baseline::default(),
         selection,
-        naming: Naming { seed, nonce },
+        naming,
         timeout_ms: None,
         defect: None,
         evidence: None,
         folder,
-        orphaned,
+        orphaned: guarded.orphaned(),
         scratch: guarded.scratch().to_path_buf(),
         harness,
     };
