@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::case::{Bounds, Case, OperationUse, Step, Surface};
+use crate::case::{Bounds, Case, Mode, OperationUse, Step, Surface};
 use crate::digest;
 use crate::readback::{Query, Selector};
-use crate::target::{Contract, Identity, PlaceholderError, Replies, Target, TargetSource, Values};
+use crate::target::{Contract, Identity, PlaceholderError, Replies, Submitted, Target, TargetSource, Values};
 
 /// Whom the server takes the caller for.
 pub const PRINCIPAL: &str = "alice";
@@ -115,6 +115,12 @@ pub struct Operation {
     pub changed: Option<Call>,
     /// The status call, where the target has one.
     pub status: Option<StatusCall>,
+    /// How its execution is followed, where the write is only submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<Submitted>,
+    /// Whether its execution is held at a gate until a step opens it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_gated: bool,
 }
 
 /// One tool call and the answers to what the server asks meanwhile.
@@ -162,6 +168,11 @@ impl Operation {
         )
     }
 
+    /// What stands for the path of its gate in the plan, which knows no folder.
+    pub fn gate(&self) -> String {
+        gate_of(&self.identity)
+    }
+
     /// Its names.
     pub fn names(&self) -> Names {
         Names {
@@ -171,6 +182,10 @@ impl Operation {
             changed_input: self.changed_input.clone(),
         }
     }
+}
+
+fn gate_of(identity: &str) -> String {
+    format!("gate-of-{identity}")
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
@@ -254,6 +269,7 @@ fn operation(
     let values = common_values(naming)
         .with("operation", &identity)
         .with("marker", &marker)
+        .with("gate", gate_of(&identity))
         .with("mode", used.mode.name());
     let call = |input: &str, change: bool| -> Result<Option<Call>, PlaceholderError> {
         let Some(write) = &target.write else { return Ok(None) };
@@ -262,14 +278,18 @@ fn operation(
         if change {
             arguments.extend(values.fill_map(&write.change)?);
         }
+        if used.mode == Mode::Failing {
+            arguments.extend(values.fill_map(&write.failing)?);
+        }
+        let mut meta = values.fill_map(&write.meta)?;
+        if let Identity::Meta(key) = &target.identity {
+            meta.insert(key.clone(), identity.clone().into());
+        }
         Ok(Some(Call {
             tool: write.tool.clone(),
             arguments,
             responses: values.fill_map(&write.responses)?,
-            meta: match &target.identity {
-                Identity::Meta(key) => Map::from_iter([(key.clone(), identity.clone().into())]),
-                Identity::Argument(_) | Identity::Params(_) | Identity::Natural(_) | Identity::None => Map::new(),
-            },
+            meta,
             params: match &target.identity {
                 Identity::Params(key) => Map::from_iter([(key.clone(), identity.clone().into())]),
                 Identity::Argument(_) | Identity::Meta(_) | Identity::Natural(_) | Identity::None => Map::new(),
@@ -294,6 +314,8 @@ fn operation(
         write: call(&input, false)?,
         changed,
         status,
+        submitted: target.write.as_ref().and_then(|write| write.submitted.clone()),
+        is_gated: used.is_gated,
         input_is_written: target.write.as_ref().is_some_and(|write| write.takes_input),
         identity,
         marker,

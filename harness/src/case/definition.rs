@@ -56,6 +56,8 @@ pub struct OperationUse {
     pub marked_as: String,
     /// What the write is told to do, where it can be told.
     pub mode: Mode,
+    /// Whether its execution is held at a gate until a step opens it.
+    pub is_gated: bool,
 }
 
 /// What a write is told to do.
@@ -68,6 +70,8 @@ pub enum Mode {
     Atomic,
     /// Two steps of which the second fails, and so does its compensation.
     Partial,
+    /// Every attempt fails; of submitted writes.
+    Failing,
 }
 
 impl Mode {
@@ -76,6 +80,7 @@ impl Mode {
         match self {
             Self::Atomic => "atomic",
             Self::Partial => "partial",
+            Self::Failing => "failing",
         }
     }
 }
@@ -96,8 +101,22 @@ pub struct Bounds {
     pub reply_ms: u64,
     /// From a kill to the last process of the tree being gone.
     pub quiet_ms: u64,
-    /// From the end of standard input to the server's exit.
+    /// From the end of standard input, or from SIGTERM, to the exit of a process.
     pub stop_ms: u64,
+    /// From a step that waits for something in the store to that being there.
+    #[serde(default = "condition_ms")]
+    pub condition_ms: u64,
+    /// From a submission to the end of its execution.
+    #[serde(default = "settled_ms")]
+    pub settled_ms: u64,
+}
+
+fn condition_ms() -> u64 {
+    10_000
+}
+
+fn settled_ms() -> u64 {
+    10_000
 }
 
 impl Bounds {
@@ -111,6 +130,8 @@ impl Bounds {
             reply_ms: self.reply_ms.min(ms),
             quiet_ms: self.quiet_ms.min(ms),
             stop_ms: self.stop_ms.min(ms),
+            condition_ms: self.condition_ms.min(ms),
+            settled_ms: self.settled_ms.min(ms),
         }
     }
 }
@@ -124,6 +145,8 @@ impl Default for Bounds {
             reply_ms: 10_000,
             quiet_ms: 5_000,
             stop_ms: 10_000,
+            condition_ms: condition_ms(),
+            settled_ms: settled_ms(),
         }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! - [`written`]: format 1, letter by letter, as serde reads it.
 //! - [`definition`]: the same as types that cannot be wrong; everything after parsing works on these.
-//! - [`step`]: the steps among them; `words` says each of them to people.
+//! - [`step`]: the steps among them, [`start`] how a process is started; `words` says each of them to people.
 //! - [`surface`]: what a target must offer, as one table.
-//! - [`resolve`]: the way from one to the other, with every rule of meaning; `script` does the steps.
+//! - [`resolve`]: the way from one to the other, with every rule of meaning; `script` does the steps, `strangers` refuses keys
+//!   that a step has no use for, `wanted` says what a step asks of a target.
 //! - [`catalogue`]: the cases embedded in the binary, and how a user's words select among them; `own` adds the user's.
 
 mod catalogue;
@@ -12,8 +13,11 @@ mod definition;
 mod own;
 mod resolve;
 mod script;
+mod start;
 mod step;
+mod strangers;
 mod surface;
+mod wanted;
 mod words;
 mod written;
 
@@ -23,9 +27,10 @@ pub use definition::{Basis, Bounds, Case, Check, CheckSource, Mode, OperationUse
 pub use own::OwnCaseError;
 pub(crate) use resolve::is_plain_word;
 pub use resolve::parse;
+pub use start::{OutsideKey, Role, Rotation, Settings, StartStep};
 pub use step::{
-    Doubled, Fault, From, Inputs, Rotation, Round, Rounds, SendStep, Settings, StartStep, State, Step, Then, Until,
-    When, WriteStep,
+    Condition, Doubled, Fault, From, Inputs, ObserveStep, Round, Rounds, SendStep, State, Step, Then, Until, When,
+    WriteStep,
 };
 pub use surface::Surface;
 pub use written::CASE_FORMAT;

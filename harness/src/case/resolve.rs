@@ -90,6 +90,8 @@ fn resolve_bounds(written: &BoundsWritten) -> Bounds {
         reply_ms: written.reply_ms.unwrap_or(usual.reply_ms),
         quiet_ms: written.quiet_ms.unwrap_or(usual.quiet_ms),
         stop_ms: written.stop_ms.unwrap_or(usual.stop_ms),
+        condition_ms: written.condition_ms.unwrap_or(usual.condition_ms),
+        settled_ms: written.settled_ms.unwrap_or(usual.settled_ms),
     }
 }
 

@@ -5,16 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::definition::{Mode, OperationUse};
 use super::resolve::require_word;
-use super::step::{Fault, From, Inputs, Round, Rounds, SendStep, StartStep, State, Step, When, WriteStep};
+use super::start::{Role, StartStep};
+use super::step::{Condition, Fault, From, Inputs, ObserveStep, Rounds, SendStep, State, Step, When, WriteStep};
+use super::strangers::refuse_strangers;
 use super::surface::Surface;
+use super::wanted::wanted;
 use super::written::{Capabilities, StepWritten};
 
 /// The first part of the paths that hold what the recovery rules conclude.
 pub(super) const RECOVERY: &str = "recovery";
 
-/// The only thing that can be started, and the only one that can be held.
-const SERVER: &str = "server";
+/// The only thing that can be held.
 const STORE: &str = "store";
+
+/// Most writes that one step stands for.
+const COPIES_MAX: u32 = 1_000;
 
 /// The steps resolved so far, and what they have made true.
 #[derive(Default)]
@@ -26,7 +31,11 @@ pub(super) struct Script {
     /// Names that are there only with a surface.
     pub(super) conditional: BTreeMap<String, Surface>,
     /// Processes that live, in the order of their start.
-    alive: Vec<String>,
+    alive: Vec<(String, Role)>,
+    /// Those of them that are paused.
+    paused: BTreeSet<String>,
+    /// Operations whose gate is closed.
+    gated: BTreeSet<String>,
     /// Names of steps that sent a write.
     writes: BTreeSet<String>,
     /// Names of `send` steps.
@@ -40,6 +49,9 @@ impl Script {
         refuse_strangers(verb, written)?;
         let step = match verb {
             "start" => self.start(&object, written)?,
+            "pause" => self.pause(&object)?,
+            "resume" => self.resume(&object)?,
+            "open" => self.open(&object)?,
             "observe" => self.observe(&object, written)?,
             "write" => Step::Write(self.write(&object, written)?),
             "send" => self.send(&object, written)?,
@@ -50,6 +62,7 @@ impl Script {
                 sent: self.sent(&object)?,
             },
             "status" => self.status(&object, written)?,
+            "cancel_execution" => self.cancel_execution(&object, written)?,
             "advance_s" => Step::Advance {
                 seconds: written.advance_s.unwrap_or_default(),
             },
@@ -63,12 +76,14 @@ impl Script {
     }
 
     fn start(&mut self, what: &str, written: &StepWritten) -> Result<Step, String> {
-        if what != SERVER {
-            return Err(format!("start = \"{what}\": the only thing to start is \"{SERVER}\""));
-        }
-        let process = self.new_name(written.name.as_deref().unwrap_or(SERVER))?;
-        self.alive.push(process.clone());
+        let Some(role) = Role::ALL.into_iter().find(|role| role.name() == what) else {
+            let names = Role::ALL.map(Role::name).join("\", \"");
+            return Err(format!("start = \"{what}\": what can be started is \"{names}\""));
+        };
+        let process = self.new_name(written.name.as_deref().unwrap_or(what))?;
+        self.alive.push((process.clone(), role));
         Ok(Step::Start(StartStep {
+            role,
             process,
             principal: written.principal.clone(),
             failpoint: written.failpoint.clone(),
@@ -78,8 +93,11 @@ impl Script {
     }
 
     fn end(&mut self, verb: &str, process: &str) -> Result<Step, String> {
-        if !self.alive.iter().any(|alive| alive == process) {
-            return Err(format!("{verb} = \"{process}\": no such process lives at this point"));
+        self.require_alive(verb, process)?;
+        if verb == "stop" && self.paused.contains(process) {
+            return Err(format!(
+                "stop = \"{process}\": it is paused, and would not end; resume it before, or kill it"
+            ));
         }
         self.ended(process);
         let process = process.to_owned();
@@ -90,8 +108,46 @@ impl Script {
         })
     }
 
+    fn require_alive(&self, verb: &str, process: &str) -> Result<(), String> {
+        if self.alive.iter().any(|(alive, _)| alive == process) {
+            return Ok(());
+        }
+        Err(format!("{verb} = \"{process}\": no such process lives at this point"))
+    }
+
     fn ended(&mut self, process: &str) {
-        self.alive.retain(|alive| alive != process);
+        self.alive.retain(|(alive, _)| alive != process);
+        self.paused.remove(process);
+    }
+
+    fn pause(&mut self, process: &str) -> Result<Step, String> {
+        self.require_alive("pause", process)?;
+        if !self.paused.insert(process.to_owned()) {
+            return Err(format!("pause = \"{process}\": it is paused already"));
+        }
+        Ok(Step::Pause {
+            process: process.to_owned(),
+        })
+    }
+
+    fn resume(&mut self, process: &str) -> Result<Step, String> {
+        if !self.paused.remove(process) {
+            return Err(format!("resume = \"{process}\": no step before pauses it"));
+        }
+        Ok(Step::Resume {
+            process: process.to_owned(),
+        })
+    }
+
+    fn open(&mut self, operation: &str) -> Result<Step, String> {
+        if !self.gated.remove(operation) {
+            return Err(format!(
+                "open = \"{operation}\": no closed gate holds it; its first write has gate = \"closed\""
+            ));
+        }
+        Ok(Step::Open {
+            operation: operation.to_owned(),
+        })
     }
 
     fn observe(&mut self, label: &str, written: &StepWritten) -> Result<Step, String> {
@@ -99,15 +155,40 @@ impl Script {
         if when == When::Quiet && !self.alive.is_empty() {
             return Err("when = \"quiet\" needs every process stopped or killed before".to_owned());
         }
-        if written.doubled.is_some() && when == When::Now {
-            return Err("`doubled` works on a frozen copy: add when = \"quiet\"".to_owned());
+        let on_a_copy = [
+            ("doubled", written.doubled.is_some()),
+            ("tampered", written.tampered.is_some()),
+        ];
+        if let Some((key, _)) = on_a_copy.iter().find(|(_, set)| *set && when == When::Now) {
+            return Err(format!("`{key}` works on a frozen copy: add when = \"quiet\""));
+        }
+        if let Some(until) = &written.until {
+            self.require_condition(until, when)?;
         }
         let label = self.new_name(label)?;
-        Ok(Step::Observe {
+        Ok(Step::Observe(ObserveStep {
             label,
             when,
             doubled: written.doubled,
-        })
+            until: written.until.clone(),
+            tampered: written.tampered.unwrap_or_default(),
+        }))
+    }
+
+    fn require_condition(&self, until: &Condition, when: When) -> Result<(), String> {
+        if when == When::Quiet {
+            return Err("`until` waits for something in the living store: leave out when = \"quiet\"".to_owned());
+        }
+        if Surface::of_reading(&until.read).is_none() {
+            return Err(format!(
+                "until: read = \"{}\": there is no [read.{0}] in a profile",
+                until.read
+            ));
+        }
+        if until.rows == 0 {
+            return Err("until: rows = 0 is always there: wait for at least 1".to_owned());
+        }
+        self.require_written("until: of", &until.of)
     }
 
     fn write(&mut self, operation: &str, written: &StepWritten) -> Result<WriteStep, String> {
@@ -129,6 +210,15 @@ impl Script {
         if from == From::Continuation && rounds != Rounds::All {
             return Err("a continuation is one request: leave out `rounds`".to_owned());
         }
+        let copies = written.copies.unwrap_or(1);
+        if copies == 0 || copies > COPIES_MAX {
+            return Err(format!("copies = {copies}: it must be 1 to {COPIES_MAX}"));
+        }
+        if copies > 1 && (from != From::Start || rounds != Rounds::Submit) {
+            return Err(
+                "several `copies` are submitted: add rounds = \"submit\", and begin with the first write".to_owned(),
+            );
+        }
         let fault = written.fault.as_ref().map(|fault| Fault {
             at: fault.at,
             until: fault.withhold_reply_until,
@@ -149,6 +239,7 @@ impl Script {
             from,
             of,
             rounds,
+            copies,
             changed: written.changed.unwrap_or(false),
             state,
             inputs,
@@ -165,13 +256,22 @@ impl Script {
                 "marker = \"{marked_as}\": no earlier step writes that operation"
             ));
         }
-        if !first && (written.marker.is_some() || written.mode.is_some()) {
-            return Err(format!("marker and mode belong to the first write of `{operation}`"));
+        if !first && (written.marker.is_some() || written.mode.is_some() || written.gate.is_some()) {
+            return Err(format!(
+                "marker, mode and gate belong to the first write of `{operation}`"
+            ));
         }
         if first {
-            let mode = written.mode.unwrap_or_default();
-            self.operations
-                .insert(operation.to_owned(), OperationUse { marked_as, mode });
+            let is_gated = written.gate.is_some();
+            if is_gated {
+                self.gated.insert(operation.to_owned());
+            }
+            let used = OperationUse {
+                marked_as,
+                mode: written.mode.unwrap_or_default(),
+                is_gated,
+            };
+            self.operations.insert(operation.to_owned(), used);
         }
         Ok(())
     }
@@ -231,6 +331,17 @@ impl Script {
         })
     }
 
+    fn cancel_execution(&mut self, operation: &str, written: &StepWritten) -> Result<Step, String> {
+        let process = self.on(written)?;
+        self.require_written("cancel_execution", operation)?;
+        let name = self.new_name(written.name.as_deref().unwrap_or("cancelled"))?;
+        Ok(Step::CancelExecution {
+            operation: operation.to_owned(),
+            name,
+            process,
+        })
+    }
+
     fn hold(&mut self, what: &str, written: &StepWritten) -> Result<Step, String> {
         if what != STORE || self.is_held {
             return Err(format!(
@@ -270,17 +381,22 @@ impl Script {
         Ok(name)
     }
 
-    /// The process that a step is about: the one it names, or the only one that lives.
+    /// The server that a step is about: the one it names, or the only one that lives and is not paused.
     fn on(&self, written: &StepWritten) -> Result<String, String> {
-        match (&written.on, self.alive.as_slice()) {
+        let servers = self
+            .alive
+            .iter()
+            .filter(|(process, role)| *role == Role::Server && !self.paused.contains(process));
+        let servers: Vec<&str> = servers.map(|(process, _)| process.as_str()).collect();
+        match (written.on.as_deref(), servers.as_slice()) {
             (_, []) => Err("no server lives at this point: put a `start = \"server\"` step before it".to_owned()),
-            (Some(on), alive) if !alive.contains(on) => {
-                Err(format!("on = \"{on}\": no such process lives at this point"))
+            (Some(on), servers) if !servers.contains(&on) => {
+                Err(format!("on = \"{on}\": no such server lives at this point"))
             }
-            (Some(on), _) => Ok(on.clone()),
-            (None, [only]) => Ok(only.clone()),
+            (Some(on), _) => Ok(on.to_owned()),
+            (None, [only]) => Ok((*only).to_owned()),
             (None, several) => Err(format!(
-                "several processes live ({}): say which with `on`",
+                "several servers live ({}): say which with `on`",
                 several.join(", ")
             )),
         }
@@ -311,9 +427,15 @@ impl Script {
     /// A step that needs a surface must say so in the case's `needs`, or be conditional on it.
     pub(super) fn require_surfaces(&self, allowed: &BTreeSet<Surface>) -> Result<(), String> {
         let mut wanted: BTreeSet<Surface> = self.steps.iter().flat_map(wanted).collect();
-        let is_partial = |operation: &OperationUse| operation.mode != Mode::default();
-        if self.operations.values().any(is_partial) {
-            wanted.insert(Surface::WriteMode);
+        for operation in self.operations.values() {
+            match operation.mode {
+                Mode::Atomic => {}
+                Mode::Partial => drop(wanted.insert(Surface::WriteMode)),
+                Mode::Failing => drop(wanted.insert(Surface::WriteFailing)),
+            }
+            if operation.is_gated {
+                wanted.insert(Surface::WriteGate);
+            }
         }
         match wanted.difference(allowed).next() {
             Some(missing) => Err(format!(
@@ -322,99 +444,5 @@ impl Script {
             )),
             None => Ok(()),
         }
-    }
-}
-
-/// What one step asks of a target.
-fn wanted(step: &Step) -> Vec<Surface> {
-    match step {
-        Step::Write(write) => {
-            let is_continued = write.from == From::Continuation
-                || write.rounds == Rounds::FirstOnly
-                || write.without_capabilities
-                || write.fault.is_some_and(|fault| fault.at == Round::FirstRound);
-            let more = [
-                (write.changed, Surface::WriteChange),
-                (is_continued, Surface::WriteContinuation),
-            ];
-            let more = more.into_iter().filter(|(is, _)| *is).map(|(_, surface)| surface);
-            std::iter::once(Surface::Write).chain(more).collect()
-        }
-        Step::Start(start) => started_with(start),
-        Step::Send(_) => vec![Surface::Write],
-        Step::Status { only, .. } => vec![only.unwrap_or(Surface::Status)],
-        Step::Advance { .. } => vec![Surface::Clock],
-        Step::Hold { only } | Step::Release { only, .. } => vec![only.unwrap_or(Surface::StoreLock)],
-        Step::Reconcile { only, .. } => vec![only.unwrap_or(Surface::Reconcile)],
-        Step::Stop { .. } | Step::Kill { .. } | Step::Observe { .. } | Step::Await { .. } | Step::Cancel { .. } => {
-            Vec::new()
-        }
-    }
-}
-
-fn started_with(start: &StartStep) -> Vec<Surface> {
-    let asked = [
-        (start.principal.is_some(), Surface::Principal),
-        (start.failpoint.is_some(), Surface::Failpoints),
-        (start.rotate.is_some(), Surface::Rotations),
-        (start.settings.moves_a_deadline(), Surface::Deadlines),
-        (start.settings.busy_ms.is_some(), Surface::BusyTimeout),
-    ];
-    asked
-        .into_iter()
-        .filter(|(is, _)| *is)
-        .map(|(_, surface)| surface)
-        .collect()
-}
-
-/// A key beside a verb that has no use for it is a misunderstanding, and is refused.
-fn refuse_strangers(verb: &str, written: &StepWritten) -> Result<(), String> {
-    let belongs: &[&str] = match verb {
-        "start" => &["as", "principal", "failpoint", "rotate", "settings"],
-        "observe" => &["when", "doubled"],
-        "write" => &[
-            "as",
-            "on",
-            "from",
-            "of",
-            "rounds",
-            "changed",
-            "marker",
-            "mode",
-            "state",
-            "inputs",
-            "capabilities",
-            "fault",
-        ],
-        "send" => &["as", "on"],
-        "status" => &["as", "on", "only"],
-        "release" | "reconcile" => &["as", "only"],
-        "hold" => &["only"],
-        _ => &[],
-    };
-    let present = [
-        ("as", written.name.is_some()),
-        ("on", written.on.is_some()),
-        ("only", written.only.is_some()),
-        ("when", written.when.is_some()),
-        ("doubled", written.doubled.is_some()),
-        ("from", written.from.is_some()),
-        ("of", written.of.is_some()),
-        ("rounds", written.rounds.is_some()),
-        ("changed", written.changed.is_some()),
-        ("marker", written.marker.is_some()),
-        ("mode", written.mode.is_some()),
-        ("state", written.state.is_some()),
-        ("inputs", written.inputs.is_some()),
-        ("capabilities", written.capabilities.is_some()),
-        ("fault", written.fault.is_some()),
-        ("principal", written.principal.is_some()),
-        ("failpoint", written.failpoint.is_some()),
-        ("rotate", written.rotate.is_some()),
-        ("settings", written.settings.is_some()),
-    ];
-    match present.iter().find(|(key, set)| *set && !belongs.contains(key)) {
-        Some((key, _)) => Err(format!("`{key}` does not belong to a `{verb}` step")),
-        None => Ok(()),
     }
 }

@@ -1,7 +1,11 @@
 //! The steps of a case: everything a script can do, as resolved values. `words.rs` says each of them to people.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::start::StartStep;
 use super::surface::Surface;
 
 /// One step of a case.
@@ -9,9 +13,10 @@ use super::surface::Surface;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Step {
-    /// Launch a server process and finish the handshake.
+    /// Launch a process: a server, with its handshake, or one that works on the server's store beside it.
     Start(StartStep),
-    /// Close a process's standard input and wait for its exit; whatever is left of its tree is then killed.
+    /// End a process as its kind is ended (a server by the end of its standard input, any other by SIGTERM) and wait for its exit;
+    /// whatever is left of its tree is then killed.
     Stop {
         /// Which process.
         process: String,
@@ -21,15 +26,23 @@ pub enum Step {
         /// Which process.
         process: String,
     },
-    /// Read the store back.
-    Observe {
-        /// The name of the observation.
-        label: String,
-        /// Whether the server may live meanwhile.
-        when: When,
-        /// Whether to count on a copy with doubled rows too.
-        doubled: Option<Doubled>,
+    /// SIGSTOP for a process's whole tree, at a moment at which it does not hold the store's write lock.
+    Pause {
+        /// Which process.
+        process: String,
     },
+    /// SIGCONT for a paused process's whole tree.
+    Resume {
+        /// Which process.
+        process: String,
+    },
+    /// Open the gate of an operation: make the file that its execution waits for.
+    Open {
+        /// Which operation.
+        operation: String,
+    },
+    /// Read the store back.
+    Observe(ObserveStep),
     /// Send the write of an operation, and wait for its reply.
     Write(WriteStep),
     /// Send the last request of an operation, and go on without its reply.
@@ -54,6 +67,15 @@ pub enum Step {
         process: String,
         /// Skipped where the target lacks this surface.
         only: Option<Surface>,
+    },
+    /// Ask for the end of an operation's execution, before its time.
+    CancelExecution {
+        /// Which operation.
+        operation: String,
+        /// The name by which checks know this step.
+        name: String,
+        /// Which process is asked.
+        process: String,
     },
     /// Move the server's clock.
     Advance {
@@ -94,7 +116,11 @@ impl Step {
             Self::Start(_)
             | Self::Stop { .. }
             | Self::Kill { .. }
-            | Self::Observe { .. }
+            | Self::Pause { .. }
+            | Self::Resume { .. }
+            | Self::Open { .. }
+            | Self::Observe(_)
+            | Self::CancelExecution { .. }
             | Self::Write(_)
             | Self::Send(_)
             | Self::Await { .. }
@@ -105,88 +131,17 @@ impl Step {
 }
 
 /// What is usual need not be written.
-fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+pub(super) fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// `start = "server"` and what goes with it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct StartStep {
-    /// The name by which later steps and checks know the process.
-    pub process: String,
-    /// Whom the server takes the caller for, where it is not the usual principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub principal: Option<String>,
-    /// The point at which it ends, or fails, by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failpoint: Option<String>,
-    /// What is another one than before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rotate: Option<Rotation>,
-    /// Other lengths than the usual ones.
-    #[serde(default, skip_serializing_if = "is_usual")]
-    pub settings: Settings,
+fn one() -> u32 {
+    1
 }
 
-/// Lengths that a server is started with, where they are not the usual ones.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// How long an issued request may be continued (seconds; 300 where absent).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authority_s: Option<u64>,
-    /// How long a stored result is replayed (seconds; 360 where absent).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retention_s: Option<u64>,
-    /// How long a request state is accepted (seconds; 600 where absent).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state_s: Option<u64>,
-    /// How long a locked store is waited for (milliseconds; 5000 where absent).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busy_ms: Option<u64>,
-}
-
-impl Settings {
-    /// The placeholders of a profile that stand for them, with the values here.
-    pub fn values(&self) -> [(&'static str, u64); 4] {
-        [
-            ("authority_s", self.authority_s.unwrap_or(300)),
-            ("retention_s", self.retention_s.unwrap_or(360)),
-            ("state_s", self.state_s.unwrap_or(600)),
-            ("busy_ms", self.busy_ms.unwrap_or(5_000)),
-        ]
-    }
-
-    /// Whether a deadline differs from the usual one, which the profile then has to pass on.
-    pub fn moves_a_deadline(&self) -> bool {
-        self.authority_s.is_some() || self.retention_s.is_some() || self.state_s.is_some()
-    }
-}
-
-/// What a restarted server has another one of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Rotation {
-    /// The key of request fingerprints.
-    FingerprintKey,
-    /// The version of the tool.
-    ToolVersion,
-}
-
-impl Rotation {
-    /// Every one.
-    pub const ALL: [Self; 2] = [Self::FingerprintKey, Self::ToolVersion];
-
-    /// The name that cases and profiles use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FingerprintKey => "fingerprint-key",
-            Self::ToolVersion => "tool-version",
-        }
-    }
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_one(copies: &u32) -> bool {
+    *copies == 1
 }
 
 /// `write = "A"` and what goes with it.
@@ -207,6 +162,9 @@ pub struct WriteStep {
     /// How many of its rounds are done.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub rounds: Rounds,
+    /// How many writes it stands for: each under an identity of its own, all with one marker.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub copies: u32,
     /// With changed data under the same identity.
     pub changed: bool,
     /// What becomes of the request state in a continuation.
@@ -259,6 +217,8 @@ pub enum Rounds {
     FirstOnly,
     /// All but the last request, the one that makes the effect: it is kept for a `send`, or a repeat.
     AllButLast,
+    /// The submission, whose execution is not waited for.
+    Submit,
 }
 
 /// What becomes of a request state before it is sent back.
@@ -293,6 +253,61 @@ pub enum Inputs {
     Cancelled,
     /// Accepted, with numbers where the answers were texts.
     Mistyped,
+}
+
+/// `observe = "label"` and what goes with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ObserveStep {
+    /// The name of the observation.
+    pub label: String,
+    /// Whether the server may live meanwhile.
+    pub when: When,
+    /// Whether to count on a copy with doubled rows too.
+    pub doubled: Option<Doubled>,
+    /// What is waited for in the living store before the observation is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Condition>,
+    /// Whether the profile's statements that change the event log are tried on a copy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tampered: bool,
+}
+
+/// What an observation waits for: so many rows of one reading, in which these columns hold these values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// Of which operation.
+    pub of: String,
+    /// Which reading: `effects`, `ledger`, `events` ….
+    pub read: String,
+    /// The least number of rows.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub rows: u32,
+    /// Columns and what they must hold; every row counts where it is empty.
+    #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
+    pub holds: BTreeMap<String, Value>,
+}
+
+impl Condition {
+    /// The condition in words, such as `2 rows of A's events with event = "claimed"`.
+    pub fn in_words(&self) -> String {
+        let holds: Vec<String> = self
+            .holds
+            .iter()
+            .map(|(column, value)| format!("{column} = {value}"))
+            .collect();
+        let with = if holds.is_empty() { "" } else { " with " };
+        let rows = if self.rows == 1 { "row" } else { "rows" };
+        format!(
+            "{} {rows} of {}'s {}{with}{}",
+            self.rows,
+            self.of,
+            self.read,
+            holds.join(" and ")
+        )
+    }
 }
 
 /// Whether the server may live while the store is read.

@@ -43,6 +43,15 @@ surfaces! {
         "[write] responses has no answers, or the server does not speak MCP 2026-07-28, so there is no second round";
     /// A write that can be told to do only a part.
     WriteMode = "write.mode", "[write] arguments have no `{mode}`";
+    /// A write that is submitted, and done later: the submission is answered before the effect is there.
+    WriteSubmit = "write.submit",
+        "[write.submitted] is missing: a write is answered when it is done, so nothing is submitted and done later";
+    /// A submitted write whose execution can be held at a gate.
+    WriteGate = "write.gate", "[write] arguments have no `{gate}`, so no execution can be held";
+    /// A submitted write can be told to fail at each attempt.
+    WriteFailing = "write.failing", "[write] failing does not say what an execution that fails is asked for";
+    /// An execution can be cancelled.
+    WriteCancel = "write.cancel", "[write.submitted] cancel names no tool";
     /// An operation identity that the client chooses: a retry reuses it, a new write takes a new one.
     Identity = "identity", "[identity] names no key that the client chooses, by which the server could know a retry";
     /// Effects can be counted in the server's own store.
@@ -67,6 +76,17 @@ surfaces! {
     Deadlines = "launch.deadlines", "[launch] does not mention `{authority_s}`, `{retention_s}` and `{state_s}`";
     /// The server can be told how long to wait for a locked store.
     BusyTimeout = "launch.busy-timeout", "[launch] does not mention `{busy_ms}`, so how long it waits for a lock is not known";
+    /// The server can be started without workers of its own.
+    Workers = "launch.workers", "[launch] does not mention `{workers}`, so the server cannot be started without workers of its own";
+    /// The lengths of leases, heartbeats and retries are known.
+    Leases = "launch.leases",
+        "neither [launch] nor [processes] mentions `{lease_s}`, `{heartbeat_s}`, `{attempts}` and `{backoff_s}`";
+    /// An effect outside the store can be given a key, or none.
+    OutsideKey = "launch.outside-key", "neither [launch] nor [processes] mentions `{outside_key}`";
+    /// A worker can be started beside the server, as a process of its own.
+    Worker = "processes.worker", "[processes.worker] names no command";
+    /// A reaper can be started beside the server, as a process of its own.
+    Reaper = "processes.reaper", "[processes.reaper] names no command";
     /// The server can be started with another key or version.
     Rotations = "launch.rotations", "[rotations] does not say how the fingerprint key and the tool version change";
     /// The server's time can be moved, or its rows can be aged.
@@ -78,9 +98,17 @@ surfaces! {
         "the store is no SQLite file, or the server asks for input inside the call, so it cannot be kept waiting for the store's lock";
     /// The operator can settle an operation.
     Reconcile = "reconcile", "[reconcile] names no command";
+    /// It is known how the event log could be changed, so that it can be tried on a copy.
+    Tampering = "tampering", "[tampering] names no statement that would change the event log";
 }
 
 impl Surface {
+    /// The surface that a reading is, such as `events`: `read.events`.
+    pub fn of_reading(name: &str) -> Option<Self> {
+        let wanted = format!("read.{name}");
+        Self::ALL.iter().copied().find(|surface| surface.name() == wanted)
+    }
+
     /// What is missing in the description of a target that does not have it, in the words of a profile or of flags.
     pub fn advice(self, by_flags: bool) -> String {
         let text = self.advice_for_profile();
@@ -102,7 +130,7 @@ impl Surface {
             }
             Self::ReadEffects => "no --store says where effects are counted".to_owned(),
             Self::StoreLock => text.to_owned(),
-            Self::Principal | Self::Deadlines | Self::BusyTimeout => {
+            Self::Principal | Self::Deadlines | Self::BusyTimeout | Self::Workers => {
                 text.replacen("[launch] does not mention", "neither the command nor an -e mentions", 1)
             }
             Self::ReadLedger
@@ -115,6 +143,15 @@ impl Surface {
             | Self::Rotations
             | Self::Clock
             | Self::Failpoints
+            | Self::WriteSubmit
+            | Self::WriteGate
+            | Self::WriteFailing
+            | Self::WriteCancel
+            | Self::Leases
+            | Self::OutsideKey
+            | Self::Worker
+            | Self::Reaper
+            | Self::Tampering
             | Self::Reconcile => format!("only a profile (target.toml) can say it: {text}"),
         }
     }

@@ -1,18 +1,26 @@
 //! A step as people are told it: in `explain`, in a dry run, and in the record.
 
-use super::step::{From, Inputs, Round, Rounds, Settings, StartStep, State, Step, Until, When, WriteStep};
+use super::start::{OutsideKey, Role, Settings, StartStep};
+use super::step::{From, Inputs, ObserveStep, Round, Rounds, State, Step, Until, When, WriteStep};
 
 impl Step {
     /// The step in words, such as `write A as attempt; its reply is withheld until …`.
     pub fn in_words(&self) -> String {
         match self {
             Self::Start(start) => started(start),
-            Self::Stop { process } => format!("stop `{process}`: close its standard input and wait for its exit"),
+            Self::Stop { process } => format!("stop `{process}`: tell it to end and wait for its exit"),
             Self::Kill { process } => format!("kill `{process}`: SIGKILL its whole process tree"),
-            Self::Observe { label, when, .. } => match when {
-                When::Now => format!("observe `{label}` in the living store"),
-                When::Quiet => format!("freeze the store and observe `{label}`"),
-            },
+            Self::Pause { process } => {
+                format!(
+                    "pause `{process}`: SIGSTOP for its whole process tree, while it does not hold the store's write lock"
+                )
+            }
+            Self::Resume { process } => format!("resume `{process}`: SIGCONT for its whole process tree"),
+            Self::Open { operation } => format!("open the gate that holds the execution of {operation}"),
+            Self::Observe(observe) => observed(observe),
+            Self::CancelExecution { operation, name, .. } => {
+                format!("ask for the end of the execution of {operation} as `{name}`")
+            }
             Self::Write(write) => written(write),
             Self::Send(send) => format!(
                 "send the last request of {} as `{}` to `{}`, and go on without its reply",
@@ -31,7 +39,25 @@ impl Step {
     }
 }
 
+fn observed(observe: &ObserveStep) -> String {
+    let label = &observe.label;
+    let mut words = match (observe.when, &observe.until) {
+        (When::Now, None) => format!("observe `{label}` in the living store"),
+        (When::Now, Some(until)) => format!("wait in the living store for {}: observe `{label}`", until.in_words()),
+        (When::Quiet, _) => format!("freeze the store and observe `{label}`"),
+    };
+    if observe.tampered {
+        words += ", and try to change its event log on a copy";
+    }
+    words
+}
+
 fn started(start: &StartStep) -> String {
+    let what = match start.role {
+        Role::Server => "the server",
+        Role::Worker => "a worker",
+        Role::Reaper => "a reaper",
+    };
     let more = [
         start
             .principal
@@ -46,11 +72,7 @@ fn started(start: &StartStep) -> String {
             .map(|rotation| format!(", with another {}", rotation.name().replace('-', " "))),
     ];
     let more: String = more.into_iter().flatten().collect();
-    format!(
-        "start the server as `{}`{more}{}",
-        start.process,
-        lengths(&start.settings)
-    )
+    format!("start {what} as `{}`{more}{}", start.process, lengths(&start.settings))
 }
 
 fn lengths(settings: &Settings) -> String {
@@ -59,11 +81,23 @@ fn lengths(settings: &Settings) -> String {
         ("retention", settings.retention_s, "s"),
         ("request state", settings.state_s, "s"),
         ("busy timeout", settings.busy_ms, "ms"),
+        ("lease", settings.lease_s, "s"),
+        ("heartbeat", settings.heartbeat_s, "s"),
+        ("backoff", settings.backoff_s, "s"),
     ];
     let told = lengths
         .into_iter()
         .filter_map(|(name, length, unit)| length.map(|length| format!(", {name} {length} {unit}")));
-    told.collect()
+    let counts = [
+        ("workers of its own", settings.workers),
+        ("attempts", settings.attempts),
+    ];
+    let counted = counts
+        .into_iter()
+        .filter_map(|(name, count)| count.map(|count| format!(", with {count} {name}")));
+    let unkeyed = settings.outside_key == Some(OutsideKey::None);
+    let key = unkeyed.then(|| ", which gives effects outside the store no key".to_owned());
+    told.chain(counted).chain(key).collect()
 }
 
 fn written(write: &WriteStep) -> String {
@@ -96,7 +130,15 @@ fn written(write: &WriteStep) -> String {
         Rounds::All => "",
         Rounds::FirstOnly => ", the first round only",
         Rounds::AllButLast => ", all rounds but the last",
+        Rounds::Submit => ", and do not wait for its execution",
     };
+    if write.copies > 1 {
+        words.extend([
+            ", ",
+            &write.copies.to_string(),
+            " times, each under an identity of its own",
+        ]);
+    }
     if write.without_capabilities {
         words += ", from a client that declares no capability";
     }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::definition::{Basis, CheckSource, Mode, Promise};
-use super::step::{Doubled, From, Inputs, Rotation, Round, Rounds, Settings, State, Then, Until, When};
+use super::start::{Rotation, Settings};
+use super::step::{Condition, Doubled, From, Inputs, Round, Rounds, State, Then, Until, When};
 use super::surface::Surface;
 
 /// The version of the case format that this harness writes and reads.
@@ -77,8 +78,12 @@ pub(super) struct BoundsWritten {
     pub(super) reply_ms: Option<u64>,
     /// From a kill to the last process of the tree being gone.
     pub(super) quiet_ms: Option<u64>,
-    /// From the end of standard input to the server's exit.
+    /// From the end of standard input, or from SIGTERM, to the exit of a process.
     pub(super) stop_ms: Option<u64>,
+    /// From a step that waits for something in the store to that being there.
+    pub(super) condition_ms: Option<u64>,
+    /// From a submission to the end of its execution.
+    pub(super) settled_ms: Option<u64>,
 }
 
 /// One `[[step]]`: exactly one of the verbs, and what goes with it.
@@ -86,12 +91,18 @@ pub(super) struct BoundsWritten {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepWritten {
-    /// Launches a process and finishes the handshake: `server`.
+    /// Launches a process: `server`, with its handshake, `worker` or `reaper`.
     pub(super) start: Option<String>,
-    /// Closes the standard input of this process, and waits for its exit.
+    /// Ends this process as its kind is ended, and waits for its exit.
     pub(super) stop: Option<String>,
     /// SIGKILL for the whole tree of this process.
     pub(super) kill: Option<String>,
+    /// SIGSTOP for the whole tree of this process.
+    pub(super) pause: Option<String>,
+    /// SIGCONT for the whole tree of this process.
+    pub(super) resume: Option<String>,
+    /// Opens the gate of this operation.
+    pub(super) open: Option<String>,
     /// Reads the store back, under this label.
     pub(super) observe: Option<String>,
     /// The write of this operation; the second time its last request again.
@@ -105,6 +116,8 @@ pub(super) struct StepWritten {
     pub(super) cancel: Option<String>,
     /// Asks the status tool for this operation.
     pub(super) status: Option<String>,
+    /// Asks for the end of this operation's execution.
+    pub(super) cancel_execution: Option<String>,
     /// Moves the server's clock by so many seconds.
     pub(super) advance_s: Option<u64>,
     /// Takes the store's write lock: `store`.
@@ -124,12 +137,20 @@ pub(super) struct StepWritten {
     pub(super) when: Option<When>,
     /// Of `observe`: also counts on a copy with doubled rows.
     pub(super) doubled: Option<Doubled>,
+    /// Of `observe`: what is waited for in the living store before.
+    pub(super) until: Option<Condition>,
+    /// Of `observe`: also tries the statements of `[tampering]` on a copy.
+    pub(super) tampered: Option<bool>,
     /// Of `write`: from round one, the last request again, or a continuation.
     pub(super) from: Option<From>,
     /// Of `write`: the step that is repeated, or whose request state is taken.
     pub(super) of: Option<String>,
     /// Of `write`: which of its requests are sent.
     pub(super) rounds: Option<Rounds>,
+    /// Of `write`: how many writes it stands for, each under an identity of its own.
+    pub(super) copies: Option<u32>,
+    /// Of the first `write` of an operation: `closed` holds its execution at a gate.
+    pub(super) gate: Option<Gate>,
     /// Of `write`: with changed data.
     pub(super) changed: Option<bool>,
     /// Of `write`: carries this operation's marker.
@@ -161,12 +182,16 @@ impl StepWritten {
             ("start", self.start.clone()),
             ("stop", self.stop.clone()),
             ("kill", self.kill.clone()),
+            ("pause", self.pause.clone()),
+            ("resume", self.resume.clone()),
+            ("open", self.open.clone()),
             ("observe", self.observe.clone()),
             ("write", self.write.clone()),
             ("send", self.send.clone()),
             ("await", self.awaited.clone()),
             ("cancel", self.cancel.clone()),
             ("status", self.status.clone()),
+            ("cancel_execution", self.cancel_execution.clone()),
             ("advance_s", self.advance_s.map(|seconds| seconds.to_string())),
             ("hold", self.hold.clone()),
             ("release", self.release.clone()),
@@ -181,6 +206,15 @@ impl StepWritten {
             _ => Err(format!("it needs exactly one of {names}")),
         }
     }
+}
+
+/// Whether a gate holds an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Gate {
+    /// Until a step opens it.
+    Closed,
 }
 
 /// What a client declares.

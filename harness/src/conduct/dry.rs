@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::conductor::{case_named, plan_case, setting_of};
 use super::request::{ConductError, Request};
-use crate::case::StartStep;
+use crate::case::{Role, StartStep};
 use crate::plan::Plan;
 use crate::readback::Selector;
 
@@ -42,7 +42,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let stage = setting.dry_stage();
     let launch = setting.for_launch(&stage, &StartStep::default());
     let spec = setting
-        .launch_spec(&launch, std::path::PathBuf::new())
+        .launch_spec(&launch, Role::Server, std::path::PathBuf::new())
         .map_err(staged)?;
     let kill = setting.kill_command(&launch).map_err(staged)?;
     let store = setting.store_path(&stage).map_err(staged)?;

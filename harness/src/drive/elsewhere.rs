@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::stage::{RunSetting, Stage};
+use crate::case::Role;
 use crate::plain_file;
 use crate::readback::Marker;
 
@@ -55,7 +56,7 @@ pub fn look_elsewhere(setting: &RunSetting, case: &str, markers: &[Marker]) -> E
     let mut found = looking.found;
     found.carry.dedup();
     found.lie_there.dedup();
-    let spec = setting.launch_spec(&stage, std::path::PathBuf::new());
+    let spec = setting.launch_spec(&stage, Role::Server, std::path::PathBuf::new());
     found.cwd = spec.map_or(String::new(), |spec| spec.cwd.display().to_string());
     found
 }

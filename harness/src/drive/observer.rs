@@ -9,11 +9,12 @@ use super::clock::{self, Deadline};
 use super::holder::{Holder, holder_of, is_open_in};
 use super::inside::refuse_outside;
 use super::stage::StageError;
-use crate::case::{Doubled, When};
+use crate::case::{Condition, Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
 use crate::record::{
-    CaseFolder, Doctored, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome,
+    CaseFolder, Doctored, EFFECTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading,
+    ReadingOutcome,
 };
 use crate::target::Target;
 
@@ -105,6 +106,28 @@ impl Observer {
             operations.insert(name.clone(), seen);
         }
         Ok(self.observation(label, When::Now, ReadFrom::Live, operations))
+    }
+
+    /// Looks at the living store until a condition is met; returns whether it was, within the bound.
+    pub(super) async fn wait_for(&self, plan: &Plan, condition: &Condition, bound_ms: u64) -> Result<bool, StageError> {
+        self.refuse_outside()?;
+        let selector = match condition.read.as_str() {
+            EFFECTS => Some(&self.effects),
+            LEDGER => self.ledger.as_ref(),
+            other => self.more.get(other),
+        };
+        let Some(selector) = selector else { return Ok(false) };
+        let query = query(selector, plan, &condition.of);
+        let deadline = Deadline::after(Duration::from_millis(bound_ms));
+        loop {
+            if self.read_live(&query, deadline).await.meets(condition) == Some(true) {
+                return Ok(true);
+            }
+            if deadline.has_passed() {
+                return Ok(false);
+            }
+            clock::pause().await;
+        }
     }
 
     async fn read_live(&self, query: &Query, deadline: Deadline) -> Reading {

@@ -9,9 +9,9 @@ use super::DriveError;
 use super::last_words::last_words;
 use super::process::{Exit, LaunchError};
 use super::scribe::Scribe;
-use super::session::{Answer, Session};
+use super::session::{Answer, Ending, Session};
 use super::stage::RunSetting;
-use crate::case::StartStep;
+use crate::case::{Role, StartStep};
 use crate::protocol::{self, Era, Probed, REVISION_MODERN, ServerIdentity};
 use crate::record::{CaseFolder, ServerSeen};
 use crate::target::TargetSource;
@@ -157,7 +157,9 @@ impl Probing<'_> {
                 ..StartStep::default()
             },
         );
-        let spec = self.setting.launch_spec(&stage, self.folder.stderr_file(process))?;
+        let spec = self
+            .setting
+            .launch_spec(&stage, Role::Server, self.folder.stderr_file(process))?;
         let kill = self.setting.kill_command(&stage)?;
         Ok(Session::launch(scribe, process, &spec, kill, era)?.offering(self.setting.offer()))
     }
@@ -237,7 +239,10 @@ impl Probing<'_> {
     }
 
     async fn end(&self, session: Session, scribe: &mut Scribe) -> Result<Exit, DriveError> {
-        Ok(session.stop(scribe, self.bound_ms(), self.bound_ms()).await?.exit)
+        Ok(session
+            .stop(scribe, Ending::StandardInput, self.bound_ms(), self.bound_ms())
+            .await?
+            .exit)
     }
 
     fn did_not_start(&self, process: &str, reason: String, hint: Option<Hint>) -> Found {

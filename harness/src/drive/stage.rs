@@ -11,7 +11,7 @@ use super::inside::refuse_outside;
 use super::outside::SideCommand;
 use super::process::LaunchSpec;
 use super::seed;
-use crate::case::{Rotation, StartStep};
+use crate::case::{Role, Rotation, StartStep};
 use crate::plan::{Naming, common_values};
 use crate::protocol::Offer;
 use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
@@ -109,6 +109,7 @@ pub struct Stage {
     /// `{data}`.
     pub data: PathBuf,
     home: PathBuf,
+    gates: PathBuf,
     clock: PathBuf,
     /// What the clock says, in Unix seconds.
     now: i64,
@@ -159,7 +160,7 @@ impl RunSetting {
     pub fn stage(&self, case: &str) -> Result<Stage, StageError> {
         let root = self.scratch.join(case);
         let stage = self.stage_at(&root);
-        for folder in [&stage.data, &stage.home] {
+        for folder in [&stage.data, &stage.home, &stage.gates] {
             fs::create_dir_all(folder).map_err(failed(folder))?;
         }
         fs::write(&stage.clock, format!("{CLOCK_START_UNIX}\n")).map_err(failed(&stage.clock))?;
@@ -170,7 +171,8 @@ impl RunSetting {
     }
 
     fn stage_at(&self, root: &Path) -> Stage {
-        let (data, home, clock) = (root.join("data"), root.join("home"), root.join("clock"));
+        let (data, home, gates) = (root.join("data"), root.join("home"), root.join("gates"));
+        let clock = root.join("clock");
         let values = common_values(&self.naming)
             .with("data", data.display().to_string())
             .with("clock", clock.display().to_string())
@@ -180,6 +182,7 @@ impl RunSetting {
             name,
             data,
             home,
+            gates,
             clock,
             now: CLOCK_START_UNIX,
             values,
@@ -190,9 +193,13 @@ impl RunSetting {
     /// The same stage for the launch of one process: `{launch}` is a text that no other launch of any run has.
     pub fn for_launch(&self, stage: &Stage, start: &StartStep) -> Stage {
         let launch = self.naming.launch(&stage.name, &start.process);
-        let mut values = stage.values.clone().with("launch", launch);
+        let mut values = stage
+            .values
+            .clone()
+            .with("launch", launch)
+            .with("process", &start.process);
         for (name, length) in start.settings.values() {
-            values = values.with(name, length.to_string());
+            values = values.with(name, length);
         }
         if let Some(principal) = &start.principal {
             values = values.with("principal", principal);
@@ -265,7 +272,9 @@ impl RunSetting {
         let stage = self.stage_at(&self.scratch.join("check"));
         let launch = self.for_launch(&stage, &StartStep::default());
         self.reconcile_command(&stage, "check")?;
-        self.launch_spec(&launch, PathBuf::new())?;
+        for role in Role::ALL {
+            self.launch_spec(&launch, role, PathBuf::new())?;
+        }
         self.kill_command(&launch)?;
         self.store_path(&stage)?;
         self.artifacts(&stage)?;
@@ -273,10 +282,14 @@ impl RunSetting {
         seed.map_or(Ok(()), |seed| seed::check(seed).map_err(seed_failed(seed)))
     }
 
-    /// How the server of this stage is launched; the stage is one for a launch.
-    pub fn launch_spec(&self, stage: &Stage, stderr_file: PathBuf) -> Result<LaunchSpec, StageError> {
+    /// How a process of this stage is launched; the stage is one for a launch.
+    pub fn launch_spec(&self, stage: &Stage, role: Role, stderr_file: PathBuf) -> Result<LaunchSpec, StageError> {
         let launch = &self.target.launch;
-        let command = stage.fill_all("launch.command", &launch.command)?;
+        let beside = self.target.processes.get(&role);
+        let command = match beside {
+            Some(process) => stage.fill_all(&format!("processes.{}.command", role.name()), &process.command)?,
+            None => stage.fill_all("launch.command", &launch.command)?,
+        };
         let (program, arguments) = command
             .split_first()
             .expect("a target has a program: resolving checks it");
@@ -289,6 +302,10 @@ impl RunSetting {
         };
         for (name, template) in &launch.env {
             let value = stage.fill(&format!("launch.env.{name}"), template)?;
+            env.insert(name.into(), value.into());
+        }
+        for (name, template) in beside.into_iter().flat_map(|process| &process.env) {
+            let value = stage.fill(&format!("processes.{}.env.{name}", role.name()), template)?;
             env.insert(name.into(), value.into());
         }
         for (name, value) in &self.secrets {
@@ -330,7 +347,7 @@ impl RunSetting {
         let (program, arguments) = words
             .split_first()
             .expect("a command has a program: resolving checks it");
-        let LaunchSpec { env, cwd, .. } = self.launch_spec(stage, PathBuf::new())?;
+        let LaunchSpec { env, cwd, .. } = self.launch_spec(stage, Role::Server, PathBuf::new())?;
         Ok(SideCommand {
             program: program.into(),
             args: arguments.iter().map(OsString::from).collect(),
@@ -424,6 +441,17 @@ impl Stage {
     /// The new HOME of the server.
     pub fn home(&self) -> &Path {
         &self.home
+    }
+
+    /// The gate of an operation: an execution that is told of it waits until this file exists.
+    pub(super) fn gate(&self, operation: &str) -> PathBuf {
+        self.gates.join(operation)
+    }
+
+    /// Opens the gate of an operation.
+    pub(super) fn open_gate(&self, operation: &str) -> Result<(), StageError> {
+        let gate = self.gate(operation);
+        fs::write(&gate, "").map_err(failed(&gate))
     }
 
     fn fill(&self, place: &str, template: &str) -> Result<String, StageError> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::steps::steps;
-use crate::case::{From, Step};
+use crate::case::{From, ObserveStep, Step};
 use crate::plan::Plan;
 use crate::readback::FrozenTree;
 use crate::record::{Observation, ReadFrom, Record};
@@ -25,7 +25,7 @@ pub(super) fn notes(plan: &Plan, record: &Record) -> Vec<String> {
     for slice in steps(plan, record) {
         match slice.step {
             Step::Write(write) if write.from == From::Repeat && !write.changed => repeated = Some(&write.operation),
-            Step::Observe { label, .. } => {
+            Step::Observe(ObserveStep { label, .. }) => {
                 let Some(observation) = record.observations.get(label) else {
                     continue;
                 };
@@ -48,8 +48,14 @@ pub(super) fn notes(plan: &Plan, record: &Record) -> Vec<String> {
                 }
                 before = Some((label, observation, store));
             }
-            Step::Write(_) | Step::Send(_) | Step::Reconcile { .. } => is_alone = false,
+            Step::Write(_)
+            | Step::Send(_)
+            | Step::Reconcile { .. }
+            | Step::Open { .. }
+            | Step::Resume { .. }
+            | Step::CancelExecution { .. } => is_alone = false,
             Step::Start(_)
+            | Step::Pause { .. }
             | Step::Stop { .. }
             | Step::Kill { .. }
             | Step::Await { .. }

@@ -11,7 +11,7 @@ use super::disclosure::disclosed;
 use super::history::History;
 use super::same::same_value;
 use super::steps::{StepSlice, requests, steps};
-use crate::case::{Doubled, Step};
+use crate::case::{Doubled, ObserveStep, Step};
 use crate::plan::{Operation, Plan};
 use crate::protocol::{Reply, ReplyKind, without_replayed};
 use crate::record::{Body, Observation, Reading, ReadingOutcome, Record};
@@ -50,15 +50,24 @@ impl Facts {
         for slice in &slices {
             match slice.step {
                 Step::Start(start) => facts.process(&start.process, plan, record),
+                Step::CancelExecution { operation, name, .. } => {
+                    facts.cancelled_execution(plan, slice, operation, name)
+                }
                 Step::Stop { .. }
                 | Step::Kill { .. }
+                | Step::Pause { .. }
+                | Step::Resume { .. }
+                | Step::Open { .. }
                 | Step::Await { .. }
                 | Step::Cancel { .. }
                 | Step::Advance { .. }
                 | Step::Hold { .. } => {}
-                Step::Observe { label, doubled, .. } => {
+                Step::Observe(ObserveStep {
+                    label, doubled, until, ..
+                }) => {
                     if let Some(observation) = record.observations.get(label) {
                         facts.observation(plan, observation, *doubled, &history);
+                        facts.reached(observation, until.as_ref());
                         history.observed(observation);
                     }
                 }

@@ -11,6 +11,7 @@
 //! - [`said`]: what the server said where a write was not answered with a result.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
+//! - [`submitted`]: what was submitted, how its execution stood, and what an observation waited for.
 //! - [`elsewhere`]: what a retry may have changed beside the effects.
 //! - [`moment`]: whether a kill that only the reply marked came after the effect.
 //! - [`verdict`]: from checks to one of the five verdicts.
@@ -25,6 +26,7 @@ mod rows;
 mod said;
 mod same;
 mod steps;
+mod submitted;
 mod verdict;
 mod writes;
 

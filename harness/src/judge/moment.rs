@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::steps::{MOMENT_REPLY, steps};
-use crate::case::Step;
+use crate::case::{ObserveStep, Step};
 use crate::plan::Plan;
 use crate::record::Record;
 
@@ -21,7 +21,7 @@ pub(super) fn missed(plan: &Plan, record: &Record) -> Option<String> {
         {
             marked = Some(&write.operation);
         }
-        let Step::Observe { label, .. } = slice.step else {
+        let Step::Observe(ObserveStep { label, .. }) = slice.step else {
             continue;
         };
         let Some(observation) = record.observations.get(label) else {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::facts;
 use super::steps::steps;
-use crate::case::{SendStep, Step, WriteStep};
+use crate::case::{ObserveStep, SendStep, Step, WriteStep};
 use crate::plan::Plan;
 use crate::protocol::{Reply, ReplyKind};
 use crate::record::{FrameName, Observation, OperationSeen, Record, RowOrigin};
@@ -34,7 +34,7 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                     candidates.push((operation, frame));
                 }
             }
-            Step::Observe { label, .. } => {
+            Step::Observe(ObserveStep { label, .. }) => {
                 let Some(observation) = record.observations.get(label) else {
                     continue;
                 };
@@ -61,6 +61,10 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
             Step::Start(_)
             | Step::Stop { .. }
             | Step::Kill { .. }
+            | Step::Pause { .. }
+            | Step::Resume { .. }
+            | Step::Open { .. }
+            | Step::CancelExecution { .. }
             | Step::Await { .. }
             | Step::Cancel { .. }
             | Step::Status { .. }

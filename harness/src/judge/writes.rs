@@ -69,6 +69,7 @@ impl Facts {
         history: &mut History<'a>,
     ) {
         self.exchange(plan, slice, slice.ran_out(), &Sent::of_write(write), history);
+        self.submitted(plan, slice, &write.operation, &write.name);
     }
 
     /// The facts of a request whose reply was not waited for: it counts wherever it came.

@@ -41,6 +41,7 @@ pub use selector::{Query, Selector};
 pub use sqlite::cells::table_counts;
 pub use sqlite::doctor::{DoctorError, Doctored, DoubledTable, duplicate_marked_rows};
 pub use sqlite::freeze::{FROZEN_BYTES_MAX, FreezeError, Frozen, FrozenFile, freeze, recover};
+pub(crate) use sqlite::is_being_written;
 pub use sqlite::live::{LiveReader, Poll, observe_live};
 pub use sqlite::read_copy::query_read_copy;
 pub use sqlite::recognise::is_sqlite;

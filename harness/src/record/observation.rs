@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::case::When;
+use crate::case::{Condition, When};
 use crate::readback::{FrozenTree, Query, Rows};
 
 /// The version of the observation format that this harness writes.
 pub const OBSERVATION_FORMAT: u32 = 1;
+
+/// The names of the two readings that are not among the others.
+pub const EFFECTS: &str = "effects";
+/// See [`EFFECTS`].
+pub const LEDGER: &str = "ledger";
 
 /// What one read-back saw, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,7 +121,35 @@ pub struct Doctored {
     pub count: usize,
 }
 
+impl OperationSeen {
+    /// The reading of this name: `effects`, `ledger`, or another that the profile has.
+    pub fn reading(&self, name: &str) -> Option<&Reading> {
+        match name {
+            EFFECTS => Some(&self.effects),
+            LEDGER => self.ledger.as_ref(),
+            other => self.more.get(other),
+        }
+    }
+}
+
 impl Reading {
+    /// Whether it has the rows that a condition asks for; nothing where it could not be read.
+    pub fn meets(&self, condition: &Condition) -> Option<bool> {
+        let rows = match &self.outcome {
+            ReadingOutcome::Rows(rows) => rows,
+            ReadingOutcome::Nothing { .. } => return Some(false),
+            ReadingOutcome::Unreadable { .. } => return None,
+        };
+        let holds = |row: &&Vec<Value>| {
+            condition.holds.iter().all(|(column, value)| {
+                let at = rows.columns.iter().position(|name| name == column);
+                at.and_then(|at| row.get(at)) == Some(value)
+            })
+        };
+        let found = rows.rows.iter().filter(holds).count();
+        Some(u32::try_from(found).unwrap_or(u32::MAX) >= condition.rows)
+    }
+
     /// How many rows, where that is known.
     pub fn count(&self) -> Option<usize> {
         match &self.outcome {

@@ -244,7 +244,7 @@ impl ControlReport {
     /// Reads the control's counts out of its verdict.
     pub fn of(case: &Case, verdict: &CaseVerdict) -> Self {
         let labels = case.steps.iter().filter_map(|step| {
-            let crate::case::Step::Observe { label, .. } = step else {
+            let crate::case::Step::Observe(crate::case::ObserveStep { label, .. }) = step else {
                 return None;
             };
             Some(label)

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::result::CaseReport;
-use crate::case::{Case, SendStep, Step, WriteStep};
+use crate::case::{Case, ObserveStep, SendStep, Step, WriteStep};
 use crate::protocol::said_in;
 use crate::record::Verdict;
 
@@ -40,7 +40,11 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
             Step::Start(_)
             | Step::Stop { .. }
             | Step::Kill { .. }
-            | Step::Observe { .. }
+            | Step::Pause { .. }
+            | Step::Resume { .. }
+            | Step::Open { .. }
+            | Step::CancelExecution { .. }
+            | Step::Observe(_)
             | Step::Await { .. }
             | Step::Cancel { .. }
             | Step::Advance { .. }
@@ -55,7 +59,9 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
 
 fn labels(case: &Case) -> impl Iterator<Item = &str> {
     case.steps.iter().filter_map(|step| {
-        let Step::Observe { label, .. } = step else { return None };
+        let Step::Observe(ObserveStep { label, .. }) = step else {
+            return None;
+        };
         Some(label.as_str())
     })
 }

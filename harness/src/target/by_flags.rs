@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::flag_words::in_flag_words;
 use super::reading;
@@ -27,6 +27,9 @@ pub fn set_write(
     let identity = arguments.iter().find(is_identity);
     target.identity = identity.map_or(Identity::None, |(name, _)| Identity::Argument(name.clone()));
     let written = WriteWritten {
+        meta: Map::new(),
+        failing: Map::new(),
+        submitted: None,
         tool: tool.to_owned(),
         arguments,
         change: serde_json::Map::new(),

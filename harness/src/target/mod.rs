@@ -2,6 +2,7 @@
 //!
 //! - [`written`]: profile format 1, letter by letter, as serde reads it.
 //! - [`resolved`]: the same as types that cannot be wrong; nobody after [`resolve`] reads a raw profile.
+//! - [`side`]: what happens beside the server's own process.
 //! - [`placeholder`]: `{data}`, `{marker}` and their kin, in strings and in JSON.
 //! - [`contract`]: what the presets promise.
 //! - [`by_flags`]: a command, described by the flags beside it.
@@ -18,6 +19,7 @@ mod placeholder;
 mod reading;
 mod resolve;
 mod resolved;
+mod side;
 mod written;
 
 pub use by_flags::{set_cwd, set_effects, set_kill, set_write};
@@ -27,9 +29,10 @@ pub use locate::{LocateError, TargetWords, built_in, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
 pub use resolve::{command_only, parse};
 pub use resolved::{
-    Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Seed, Status, Store, StoreKind, Target,
-    TargetSource, Write,
+    Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Seed, SideProcess, Status, Store, StoreKind,
+    Submitted, Target, TargetSource, Write,
 };
+pub(crate) use side::EXECUTION;
 pub use written::PROFILE_FORMAT;
 #[cfg(test)]
 pub(crate) use written::schema;

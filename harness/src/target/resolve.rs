@@ -11,6 +11,7 @@ use super::reading;
 use super::resolved::{
     Clock, Identity, Launch, RefusalAt, Replies, Rotated, SecretSource, Status, Store, Target, TargetSource, Write,
 };
+use super::side;
 use super::written::{
     ConflictWritten, ContractWritten, LaunchWritten, PROFILE_FORMAT, ProfileWritten, RotationWritten, StoreWritten,
     WriteWritten,
@@ -22,7 +23,7 @@ use crate::document::{self, DocumentError};
 const RESERVED_PARAMS: [&str; 5] = ["name", "arguments", "_meta", "inputResponses", "requestState"];
 
 /// What a write can be filled in with.
-const WRITE_PLACEHOLDERS: [&str; 6] = ["operation", "marker", "input", "mode", "principal", "run"];
+const WRITE_PLACEHOLDERS: [&str; 7] = ["operation", "marker", "input", "mode", "gate", "principal", "run"];
 
 /// Random secrets have at least and at most so many bytes.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
@@ -51,6 +52,7 @@ pub fn command_only(command: Vec<String>) -> Target {
             inherit_env: false,
             kill: None,
         },
+        processes: BTreeMap::new(),
         store: None,
         write: None,
         identity: Identity::None,
@@ -71,6 +73,7 @@ pub fn command_only(command: Vec<String>) -> Target {
         clock: Clock::default(),
         failpoints_env: None,
         defects_env: None,
+        tampering: BTreeMap::new(),
         rotations: BTreeMap::new(),
         reconcile: None,
         is_legacy: false,
@@ -118,6 +121,7 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
         name: written.name,
         source,
         launch: resolve_launch(written.launch, folder)?,
+        processes: side::processes(written.processes)?,
         store: written.store.map(|store| resolve_store(store, folder)),
         write,
         identity,
@@ -133,6 +137,7 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
         }),
         failpoints_env: written.failpoints.map(|variable| variable.env),
         defects_env: written.defects.map(|variable| variable.env),
+        tampering: side::tampering(written.tampering)?,
         rotations: resolve_rotations(written.rotations)?,
         reconcile: written.reconcile.map(|reconcile| reconcile.command),
         is_legacy: false,
@@ -226,6 +231,8 @@ pub(super) fn resolve_write(written: WriteWritten, identity: &Identity) -> Resul
         ("arguments", &written.arguments),
         ("change", &written.change),
         ("responses", &written.responses),
+        ("meta", &written.meta),
+        ("failing", &written.failing),
     ] {
         known
             .fill_map(template)
@@ -267,6 +274,9 @@ pub(super) fn resolve_write(written: WriteWritten, identity: &Identity) -> Resul
         }
     }
     Ok(Write {
+        meta: written.meta,
+        failing: written.failing,
+        submitted: written.submitted.map(side::submitted).transpose()?,
         takes_input: carries("input"),
         tool: written.tool,
         arguments: written.arguments,
@@ -337,7 +347,7 @@ fn pointer_if(key: &str, text: Option<&str>) -> Result<Option<String>, String> {
 }
 
 /// A JSON pointer (RFC 6901) is empty or begins with a slash.
-fn pointer(key: &str, text: &str) -> Result<String, String> {
+pub(super) fn pointer(key: &str, text: &str) -> Result<String, String> {
     if text.is_empty() || text.starts_with('/') {
         return Ok(text.to_owned());
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::contract::Contract;
 use super::placeholder::mentions;
-use crate::case::{Rotation, Surface};
+use crate::case::{Role, Rotation, Surface};
 use crate::readback::Selector;
 
 /// A server under test.
@@ -20,6 +20,8 @@ pub struct Target {
     pub source: TargetSource,
     /// How it is started.
     pub launch: Launch,
+    /// What works on its store beside it.
+    pub processes: BTreeMap<Role, SideProcess>,
     /// Where it keeps what it writes.
     pub store: Option<Store>,
     /// Its write.
@@ -44,6 +46,8 @@ pub struct Target {
     pub failpoints_env: Option<String>,
     /// The environment variable that names a planted defect.
     pub defects_env: Option<String>,
+    /// Statements that would change the event log, by name.
+    pub tampering: BTreeMap<String, String>,
     /// What a restarted server has another one of, as variables.
     pub rotations: BTreeMap<Rotation, Rotated>,
     /// The command by which the operator settles an operation; words are templates.
@@ -113,6 +117,22 @@ impl Launch {
     }
 }
 
+/// A process that works on the server's store beside it. Strings are templates; the rest is as in [`Launch`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideProcess {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Variables beside those of the server, or in their place.
+    pub env: BTreeMap<String, String>,
+}
+
+impl SideProcess {
+    fn mentions(&self, placeholder: &str) -> bool {
+        let mut texts = self.command.iter().chain(self.env.values());
+        texts.any(|text| text.contains(placeholder))
+    }
+}
+
 /// Where a secret comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
@@ -167,6 +187,31 @@ pub struct Write {
     pub responses: Map<String, Value>,
     /// Whether `{input}` occurs, so that another input changes the data.
     pub takes_input: bool,
+    /// Members of `_meta` beside the identity.
+    pub meta: Map<String, Value>,
+    /// What to replace in the arguments for an execution that fails.
+    pub failing: Map<String, Value>,
+    /// How the execution is followed, where the write is only submitted.
+    pub submitted: Option<Submitted>,
+}
+
+/// How the execution of a submitted write is followed. Values of arguments are templates, with `{execution}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Submitted {
+    /// JSON pointer of what names the execution, from the result of the submission.
+    pub id: String,
+    /// The tool that says how an execution stands.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// JSON pointer of the state in its result.
+    pub state: String,
+    /// The states after which nothing comes.
+    pub ended: Vec<String>,
+    /// The tool that ends an execution before its time, and its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<(String, Map<String, Value>)>,
 }
 
 /// Where the operation identity travels.
@@ -258,6 +303,24 @@ impl Target {
             Surface::ReadWatchers => self.reads("watchers"),
             Surface::ReadCompensations => self.reads("compensations"),
             Surface::ReadSteps => self.reads("steps"),
+            Surface::WriteSubmit => self.write.as_ref().is_some_and(|write| write.submitted.is_some()),
+            Surface::WriteGate => self
+                .write
+                .as_ref()
+                .is_some_and(|write| mentions(&write.arguments, "gate")),
+            Surface::WriteFailing => self.write.as_ref().is_some_and(|write| !write.failing.is_empty()),
+            Surface::WriteCancel => {
+                let submitted = self.write.as_ref().and_then(|write| write.submitted.as_ref());
+                submitted.is_some_and(|submitted| submitted.cancel.is_some())
+            }
+            Surface::Workers => self.launch.mentions("workers"),
+            Surface::Leases => ["lease_s", "heartbeat_s", "attempts", "backoff_s"]
+                .iter()
+                .all(|name| self.some_process_mentions(name)),
+            Surface::OutsideKey => self.some_process_mentions("outside_key"),
+            Surface::Worker => self.processes.contains_key(&Role::Worker),
+            Surface::Reaper => self.processes.contains_key(&Role::Reaper),
+            Surface::Tampering => !self.tampering.is_empty(),
             Surface::Principal => self.launch.mentions("principal"),
             Surface::Deadlines => ["authority_s", "retention_s", "state_s"]
                 .iter()
@@ -275,6 +338,12 @@ impl Target {
             }
             Surface::Reconcile => self.reconcile.is_some(),
         }
+    }
+
+    /// Whether a placeholder occurs in how the server, or a process beside it, is started.
+    fn some_process_mentions(&self, name: &str) -> bool {
+        let placeholder = format!("{{{name}}}");
+        self.launch.mentions(name) || self.processes.values().any(|process| process.mentions(&placeholder))
     }
 
     fn reads(&self, name: &str) -> bool {

@@ -23,6 +23,9 @@ pub(super) struct ProfileWritten {
     pub(super) name: String,
     /// How the server is started.
     pub(super) launch: LaunchWritten,
+    /// What works on its store beside it, by role.
+    #[serde(default)]
+    pub(super) processes: ProcessesWritten,
     /// Where it keeps what it writes.
     pub(super) store: Option<StoreWritten>,
     /// One tool call with an effect.
@@ -52,6 +55,33 @@ pub(super) struct ProfileWritten {
     pub(super) reconcile: Option<ReconcileWritten>,
     /// The variable that names a planted defect.
     pub(super) defects: Option<VariableWritten>,
+    /// Statements that would change the event log, by name.
+    #[serde(default)]
+    pub(super) tampering: BTreeMap<String, String>,
+}
+
+/// `[processes]`: what works on the server's store beside it.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProcessesWritten {
+    /// Does what was submitted.
+    pub(super) worker: Option<ProcessWritten>,
+    /// Expires leases, and makes retries ready.
+    pub(super) reaper: Option<ProcessWritten>,
+}
+
+/// `[processes.…]`: a process that speaks no MCP and is ended by SIGTERM. What is not said here is as in `[launch]`.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProcessWritten {
+    /// Program and arguments, one word each; `{process}` is the name that the case gives it.
+    #[serde(deserialize_with = "words")]
+    pub(super) command: Vec<String>,
+    /// Variables beside those of `[launch]`, or in their place.
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
 }
 
 /// `[launch]`: how the server is started.
@@ -135,6 +165,44 @@ pub(super) struct WriteWritten {
     /// Answers to what the server asks before it writes, by key.
     #[serde(default)]
     pub(super) responses: serde_json::Map<String, Value>,
+    /// Members of `_meta` beside the identity.
+    #[serde(default)]
+    pub(super) meta: serde_json::Map<String, Value>,
+    /// What a request changes in the arguments whose execution is to fail.
+    #[serde(default)]
+    pub(super) failing: serde_json::Map<String, Value>,
+    /// How the execution of a write is followed that is only submitted.
+    pub(super) submitted: Option<SubmittedWritten>,
+}
+
+/// `[write.submitted]`: the write is answered before it is done, and done later, as an execution.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct SubmittedWritten {
+    /// JSON pointer of what names the execution in the reply to the submission.
+    pub(super) id: String,
+    /// The tool that says how an execution stands.
+    pub(super) tool: String,
+    /// Its arguments, with `{execution}`.
+    pub(super) arguments: serde_json::Map<String, Value>,
+    /// JSON pointer of the state in its result.
+    pub(super) state: String,
+    /// The states after which nothing comes.
+    pub(super) ended: Vec<String>,
+    /// The tool that ends an execution before its time.
+    pub(super) cancel: Option<CancelWritten>,
+}
+
+/// The tool that ends an execution before its time.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct CancelWritten {
+    /// The tool.
+    pub(super) tool: String,
+    /// Its arguments, with `{execution}`.
+    pub(super) arguments: serde_json::Map<String, Value>,
 }
 
 /// `[identity]`: where the operation identity travels.

@@ -156,9 +156,12 @@ pub(super) fn observations<'a>(
 }
 
 fn as_wanted(step: &Step) -> Option<Wanted<'_>> {
-    if let Step::Observe { label, when, doubled } = step {
-        let (when, doubled) = (*when, *doubled);
-        return Some(Wanted { label, when, doubled });
+    if let Step::Observe(observe) = step {
+        return Some(Wanted {
+            label: &observe.label,
+            when: observe.when,
+            doubled: observe.doubled,
+        });
     }
     None
 }

@@ -9,7 +9,7 @@ use crate::case::SendStep;
 use crate::drive::DriveError;
 use crate::drive::answers::Answers;
 use crate::drive::clock;
-use crate::drive::session::{Heard, Session};
+use crate::drive::session::{Answer, Heard, Session};
 use crate::drive::store_lock::StoreLock;
 use crate::protocol::{self, Era};
 use crate::record::Body;
@@ -39,6 +39,7 @@ impl Driver<'_> {
         };
         self.exchanges.insert(send.name.clone(), exchange);
         let in_flight = InFlight {
+            operation: send.operation.clone(),
             process: send.process.clone(),
             request,
             sent_bytes: session.sent_bytes(),
@@ -49,7 +50,14 @@ impl Driver<'_> {
 
     /// Waits for the reply to a request that was sent.
     pub(super) async fn await_reply(&mut self, sent: &str) -> Result<Going, DriveError> {
-        let Some(InFlight { process, request, .. }) = self.in_flight.get(sent).cloned() else {
+        let waited_for = self.in_flight.get(sent).cloned();
+        let Some(InFlight {
+            operation: name,
+            process,
+            request,
+            ..
+        }) = waited_for
+        else {
             return Ok(Ok(()));
         };
         let Some(session) = self.sessions.get_mut(&process) else {
@@ -61,17 +69,20 @@ impl Driver<'_> {
         let Some(call) = call else { return Ok(Ok(())) };
         let mut answers = Answers::new(call, session.offer(), self.does_without_answers, self.run.plan.by_flags);
         let deadline = clock::Deadline::after(Duration::from_millis(bound_ms));
-        loop {
+        let answer = loop {
             match session.listen(self.scribe, &request, bound_ms, deadline).await? {
-                Heard::Ended(_) => break,
+                Heard::Ended(answer) => break answer,
                 Heard::Request(frame) => {
                     if let Err(reason) = session.respond(self.scribe, &frame, &mut answers, bound_ms).await? {
                         return Ok(Err(reason));
                     }
                 }
             }
-        }
+        };
         self.in_flight.remove(sent);
+        if let (Answer::Reply(reply), Some(_)) = (answer, &self.run.plan.operations[&name].submitted) {
+            return self.settle(&name, &process, &request, &reply).await;
+        }
         Ok(Ok(()))
     }
 

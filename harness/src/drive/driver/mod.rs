@@ -2,12 +2,16 @@
 //!
 //! | file | for |
 //! |---|---|
-//! | `mod.rs` | the steps, processes and observations |
+//! | `mod.rs` | the steps and observations |
+//! | `processes.rs` | processes: started, paused, ended |
+//! | `executions.rs` | submitted writes: gates, copies, and the wait for an execution |
 //! | `write.rs` | a write, round by round, with its fault |
 //! | `in_flight.rs` | requests whose replies are not waited for, and the lock that keeps them inside |
 //! | `requests.rs` | the requests themselves; pure |
 
+mod executions;
 mod in_flight;
+mod processes;
 mod requests;
 mod write;
 
@@ -21,10 +25,10 @@ use super::clock;
 use super::living;
 use super::observer::Observer;
 use super::scribe::Scribe;
-use super::session::{Answer, Session, Stopped};
+use super::session::Session;
 use super::stage::{RunSetting, Stage};
 use super::store_lock::StoreLock;
-use crate::case::{Case, Doubled, StartStep, Step, When};
+use crate::case::{Case, ObserveStep, Role, Step, When};
 use crate::fault::Delivery;
 use crate::plan::Plan;
 use crate::protocol::{self, Era};
@@ -76,12 +80,15 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
         stage,
         observer,
         sessions: BTreeMap::new(),
+        roles: BTreeMap::new(),
         last_requests: BTreeMap::new(),
         exchanges: BTreeMap::new(),
         in_flight: BTreeMap::new(),
+        executions: BTreeMap::new(),
         lock: None,
         does_without_answers: false,
     };
+    driver.open_what_is_not_gated()?;
     let mut outcome = driver.steps().await?;
     // Whatever a case leaves running is ended before the next one begins.
     driver.lock = None;
@@ -104,12 +111,16 @@ struct Driver<'a> {
     observer: Option<Observer>,
     /// The processes that live, by the name that the case gives them.
     sessions: BTreeMap<String, Session>,
+    /// What kind each process is that was started.
+    roles: BTreeMap<String, Role>,
     /// The last request of each operation, which a repeat sends again.
     last_requests: BTreeMap<String, Value>,
     /// What each writing step sent last, and the reply to it.
     exchanges: BTreeMap<String, Exchange>,
     /// Requests whose replies were not waited for, by the name of their step.
     in_flight: BTreeMap<String, InFlight>,
+    /// What names the execution of each operation, as the last submission was told.
+    executions: BTreeMap<String, Value>,
     /// The store's write lock, while a child of ours holds it.
     lock: Option<StoreLock>,
     /// Whether a write has succeeded although a question was refused: then no later failure comes from that.
@@ -126,6 +137,7 @@ struct Exchange {
 /// A request whose reply was not waited for.
 #[derive(Debug, Clone)]
 struct InFlight {
+    operation: String,
     process: String,
     request: Value,
     /// How many bytes had been sent to the process with it.
@@ -157,18 +169,13 @@ impl Driver<'_> {
         let bounds = self.run.plan.bounds;
         match step {
             Step::Start(start) => return self.start(start).await,
-            Step::Stop { process } => {
-                if let Some(session) = self.sessions.remove(process) {
-                    let stopped = session.stop(self.scribe, bounds.stop_ms, bounds.quiet_ms).await?;
-                    return Ok(quiet(stopped));
-                }
-            }
-            Step::Kill { process } => {
-                if let Some(session) = self.sessions.remove(process) {
-                    return Ok(quiet(session.kill(self.scribe, Delivery::Deliver).await?));
-                }
-            }
-            Step::Observe { label, when, doubled } => self.observe(label, *when, *doubled).await?,
+            Step::Stop { process } => return self.stop(process).await,
+            Step::Kill { process } => return self.kill(process).await,
+            Step::Pause { process } => return self.pause(process).await,
+            Step::Resume { process } => return self.resume(process),
+            Step::Open { operation } => return self.open(operation),
+            Step::Observe(observe) => self.observe(observe).await?,
+            Step::CancelExecution { operation, process, .. } => return self.cancel_execution(operation, process).await,
             Step::Write(write) => return self.write(write).await,
             Step::Send(send) => return self.send(send).await,
             Step::Await { sent } => return self.await_reply(sent).await,
@@ -189,50 +196,21 @@ impl Driver<'_> {
         Ok(Ok(()))
     }
 
-    async fn start(&mut self, start: &StartStep) -> Result<Going, DriveError> {
-        let setting = self.run.setting;
-        let stage = setting.for_launch(&self.stage, start);
-        let spec = setting.launch_spec(&stage, self.run.folder.stderr_file(&start.process))?;
-        let kill = setting.kill_command(&stage)?;
-        let mut session = match Session::launch(self.scribe, &start.process, &spec, kill, self.run.era) {
-            Ok(session) => session.offering(setting.offer()),
-            Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
-            Err(error) => return Err(error),
-        };
-        let bounds = self.run.plan.bounds;
-        let bound_ms = bounds.start_ms;
-        let answer = session.shake_hands(self.scribe, bound_ms).await?;
-        let (instead, _) = session.instead();
-        self.sessions.insert(start.process.clone(), session);
-        Ok(match answer {
-            Answer::Reply(reply) if self.run.era == Era::Legacy && protocol::read_initialize(&reply).is_none() => {
-                Err("did not start: it refused `initialize`".to_owned())
-            }
-            Answer::Reply(_) => Ok(()),
-            Answer::TimedOut => Err(format!(
-                "did not start: no answer to the handshake within {bound_ms} ms{instead}"
-            )),
-            Answer::Gone => {
-                let Some(session) = self.sessions.remove(&start.process) else {
-                    return Ok(Ok(()));
-                };
-                let stopped = session.stop(self.scribe, bounds.stop_ms, bounds.quiet_ms).await?;
-                Err(format!(
-                    "did not start: {} before it answered the handshake{}",
-                    stopped.exit,
-                    stopped
-                        .last_words
-                        .map_or(String::new(), |words| format!("; its last words: {words}"))
-                ))
-            }
-        })
-    }
-
-    async fn observe(&mut self, label: &str, when: When, doubled: Option<Doubled>) -> Result<(), DriveError> {
+    async fn observe(&mut self, step: &ObserveStep) -> Result<(), DriveError> {
         let Some(observer) = &mut self.observer else {
             return Ok(());
         };
+        let ObserveStep {
+            label, when, doubled, ..
+        } = step;
         let (plan, folder) = (self.run.plan, self.run.folder);
+        if let Some(until) = &step.until {
+            let bound_ms = plan.bounds.condition_ms;
+            if !observer.wait_for(plan, until, bound_ms).await? {
+                let what = until.in_words();
+                self.scribe.write(None, Body::TimedOut { what, bound_ms })?;
+            }
+        }
         let observation = match when {
             When::Now => {
                 // Only a server that is alone with its store can be paused to read it.
@@ -245,12 +223,12 @@ impl Driver<'_> {
                     let bound = Duration::from_millis(plan.bounds.quiet_ms);
                     clock::wait_until(bound, || !observer.is_held(&[])).await;
                 }
-                observer.frozen(plan, label, folder, doubled)?
+                observer.frozen(plan, label, folder, *doubled)?
             }
         };
         let sha256 = Evidence::write_json(&self.run.folder.observation_file(label), &observation)?;
         let observed = Body::Observed {
-            label: label.to_owned(),
+            label: label.clone(),
             sha256,
         };
         Ok(self.scribe.write(None, observed)?)
@@ -281,17 +259,5 @@ impl Driver<'_> {
         };
         self.scribe.write(None, body)?;
         Ok(Ok(()))
-    }
-}
-
-fn quiet(stopped: Stopped) -> Going {
-    match stopped {
-        Stopped {
-            trouble: Some(trouble), ..
-        } => Err(trouble),
-        Stopped { survivors: 0, .. } => Ok(()),
-        Stopped { survivors, .. } => Err(format!(
-            "{survivors} processes of the server could not be ended, so nothing can be counted"
-        )),
     }
 }

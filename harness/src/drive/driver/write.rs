@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Driver, Exchange, Going, quiet, requests};
+use super::processes::quiet;
+use super::{Driver, Exchange, Going, requests};
 use crate::case::{From, Round, Rounds, Until, WriteStep};
 use crate::drive::DriveError;
 use crate::drive::answers::{Answers, ROUNDS_MAX, Written};
@@ -33,6 +34,10 @@ impl Driver<'_> {
             return Ok(Err("there is nothing to write, or no server to write to".to_owned()));
         };
         let era = session.era();
+        let call = &self.with_gate(&write.operation, operation, call);
+        if write.copies > 1 {
+            return self.submit_copies(write, call).await;
+        }
         let id = self.scribe.new_id();
         let of = write.of.as_ref().and_then(|of| self.exchanges.get(of));
         let first = match write.from {
@@ -112,6 +117,13 @@ impl Driver<'_> {
                 Written::Stuck(reason) => return Ok(Err(reason)),
             };
             self.keep(write, &request, Some(&reply));
+            if is_last && write.rounds == Rounds::Submit {
+                self.note_execution(&write.operation, &request, &reply);
+                return Ok(Ok(()));
+            }
+            if is_last && write.fault.is_none() && self.run.plan.operations[&write.operation].submitted.is_some() {
+                return self.settle(&write.operation, &write.process, &request, &reply).await;
+            }
             if write.rounds == Rounds::FirstOnly || write.from == From::Continuation {
                 return Ok(Ok(()));
             }

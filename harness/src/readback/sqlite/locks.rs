@@ -30,6 +30,10 @@ const ALL_BYTES: i64 = 2 + SHARED_BYTES;
 /// `UNIX_SHM_DMS` of SQLite's `os_unix.c`: locked in the `-shm` file by every connection that has it open.
 const DEAD_MAN_AT: i64 = 128;
 
+/// `WAL_WRITE_LOCK` of SQLite's `wal.c`, then those of checkpoints and of recovery: byte 120 of the `-shm` file and two more.
+const WAL_WRITERS_AT: i64 = 120;
+const WAL_WRITERS_BYTES: i64 = 3;
+
 /// `WalIndexHdr`: two copies stand at the start of the `-shm` file, and differ only while it is being written.
 const INDEX_HEADER_BYTES: usize = 48;
 const INDEX_IS_INIT_AT: usize = 12;
@@ -52,6 +56,30 @@ pub(super) fn turn(store: &Path) -> io::Result<Turn> {
 /// Whether another process is in a writing transaction of a rollback journal (RESERVED, PENDING or EXCLUSIVE).
 pub(super) fn writer_inside(main: &File) -> io::Result<bool> {
     is_locked_against_reading(main, PENDING_AT, ALL_BYTES)
+}
+
+/// Whether another process writes to the store right now, or keeps others from writing: in a rollback journal or in a
+/// write-ahead log. A store that is not there is not written.
+pub(crate) fn is_being_written(store: &Path) -> io::Result<bool> {
+    let absent = |error: io::Error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            Ok(false)
+        } else {
+            Err(error)
+        }
+    };
+    let store = match fs::canonicalize(store) {
+        Ok(store) => store,
+        Err(error) => return absent(error),
+    };
+    let _turn = turn(&store)?;
+    if writer_inside(&plain_file::open(&store)?)? {
+        return Ok(true);
+    }
+    match plain_file::open(&beside(&store, SHM_SUFFIX)) {
+        Ok(index) => is_locked_against_writing(&index, WAL_WRITERS_AT, WAL_WRITERS_BYTES),
+        Err(error) => absent(error),
+    }
 }
 
 /// Takes SQLite's SHARED lock for this process; false if somebody holds EXCLUSIVE. While it is held, the last

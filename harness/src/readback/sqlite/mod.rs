@@ -29,6 +29,8 @@ mod tests;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+pub(crate) use locks::is_being_written;
+
 /// The suffix of the write-ahead log beside a store.
 const WAL_SUFFIX: &str = "-wal";
 /// The suffix of the rollback journal beside a store.
