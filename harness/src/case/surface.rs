@@ -64,6 +64,16 @@ surfaces! {
     ReadCompensations = "read.compensations", "[read.compensations] is missing: compensations cannot be read";
     /// The log of the steps of an operation can be read.
     ReadSteps = "read.steps", "[read.steps] is missing: the log of steps cannot be read";
+    /// The event log of durable executions can be read.
+    ReadEvents = "read.events", "[read.events] is missing: the event log of executions cannot be read";
+    /// How each execution stands, by the server's own row, can be read.
+    ReadExecutions = "read.executions", "[read.executions] is missing: how executions stand cannot be read";
+    /// The leases of workers can be read.
+    ReadLeases = "read.leases", "[read.leases] is missing: the leases of workers cannot be read";
+    /// The retries of executions, with their backoff, can be read.
+    ReadRetries = "read.retries", "[read.retries] is missing: the retries of executions cannot be read";
+    /// A second effect, outside the store that holds the first, can be counted.
+    ReadOutside = "read.outside", "[read.outside] is missing: the effect outside the store cannot be counted";
     /// A tool that reports what became of an operation.
     Status = "status", "[status] names no tool";
     /// The place in a result where the server says that it replayed.
@@ -137,6 +147,11 @@ impl Surface {
             | Self::ReadWatchers
             | Self::ReadCompensations
             | Self::ReadSteps
+            | Self::ReadEvents
+            | Self::ReadExecutions
+            | Self::ReadLeases
+            | Self::ReadRetries
+            | Self::ReadOutside
             | Self::Status
             | Self::RepliesReplayed
             | Self::ContractConflict

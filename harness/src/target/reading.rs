@@ -4,11 +4,23 @@ use std::collections::BTreeMap;
 
 use super::resolved::{Seed, Store, StoreKind};
 use super::written::{QueryWritten, ReadWritten, StoreWritten};
+#[cfg(test)]
+use crate::case::Surface;
 use crate::document;
 use crate::readback::{FileKeys, Selector};
 
 /// The ending of a seed that is an SQL script.
 const SCRIPT_ENDING: &str = "sql";
+
+/// What only a server has whose writes are done later, by workers.
+#[cfg(test)]
+pub(super) const OF_EXECUTION: [Surface; 5] = [
+    Surface::ReadEvents,
+    Surface::ReadExecutions,
+    Surface::ReadLeases,
+    Surface::ReadRetries,
+    Surface::ReadOutside,
+];
 
 /// What `[read]` says, checked against the kind of the store.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,6 +50,11 @@ pub(super) fn resolve(written: ReadWritten, store: Option<&StoreWritten>) -> Res
         ("watchers", written.watchers),
         ("compensations", written.compensations),
         ("steps", written.steps),
+        ("events", written.events),
+        ("executions", written.executions),
+        ("leases", written.leases),
+        ("retries", written.retries),
+        ("outside", written.outside),
     ];
     let mut more = BTreeMap::new();
     for (name, query) in named {
@@ -154,7 +171,10 @@ fn fits(selector: &Selector, kind: Option<StoreKind>) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::target::TargetSource;
 
     #[test]
     fn a_flag_is_sql_or_keys() {
@@ -176,6 +196,31 @@ mod tests {
         refused("jsonl = yes", "neither an SQL statement nor keys");
         refused("jsnl = true", "jsonl");
         refused("jsonl = true, text = \"*\"", "say once what is counted");
+    }
+
+    #[test]
+    fn executions_are_read_by_marker_or_by_operation() {
+        let profile = include_str!("../../targets/reference-server.toml");
+        let with = |parameter: &str| {
+            let query = |surface: &Surface| {
+                let name = surface.name();
+                format!("\n[{name}]\nsql = \"SELECT * FROM t WHERE a = {parameter}\"\n")
+            };
+            let text: String = OF_EXECUTION.iter().map(query).collect();
+            let place = Path::new("/profiles");
+            super::super::resolve::parse("target.toml", &format!("{profile}{text}"), TargetSource::BuiltIn, place)
+        };
+        for parameter in ["$marker", "$operation"] {
+            let target = with(parameter).expect(parameter);
+            for surface in OF_EXECUTION {
+                assert!(target.has(surface), "{}", surface.name());
+            }
+        }
+        let error = with("1").expect_err("selects everything").to_string();
+        assert!(
+            error.contains("selects neither by $operation nor by $marker"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub struct Target {
     pub read_effects: Option<Selector>,
     /// What counts as an operation row.
     pub read_ledger: Option<Selector>,
-    /// What else is read, by name: `watchers`, `compensations`, `steps`.
+    /// What else is read, by the name that it has in `[read]`, such as `watchers` or `events`.
     pub read_more: BTreeMap<String, Selector>,
     /// How time is moved under it.
     pub clock: Clock,
@@ -321,6 +321,11 @@ impl Target {
             Surface::Worker => self.processes.contains_key(&Role::Worker),
             Surface::Reaper => self.processes.contains_key(&Role::Reaper),
             Surface::Tampering => !self.tampering.is_empty(),
+            Surface::ReadEvents => self.reads("events"),
+            Surface::ReadExecutions => self.reads("executions"),
+            Surface::ReadLeases => self.reads("leases"),
+            Surface::ReadRetries => self.reads("retries"),
+            Surface::ReadOutside => self.reads("outside"),
             Surface::Principal => self.launch.mentions("principal"),
             Surface::Deadlines => ["authority_s", "retention_s", "state_s"]
                 .iter()

@@ -300,6 +300,16 @@ pub(super) struct ReadWritten {
     pub(super) compensations: Option<QueryWritten>,
     /// The log of steps.
     pub(super) steps: Option<QueryWritten>,
+    /// The event log of durable executions.
+    pub(super) events: Option<QueryWritten>,
+    /// How each execution stands.
+    pub(super) executions: Option<QueryWritten>,
+    /// The leases of workers.
+    pub(super) leases: Option<QueryWritten>,
+    /// The retries of executions.
+    pub(super) retries: Option<QueryWritten>,
+    /// A second effect, outside the store that holds the first.
+    pub(super) outside: Option<QueryWritten>,
 }
 
 /// `[read.…]`: one query.

@@ -49,15 +49,18 @@ pub(super) fn planned_otherwise(place: &str, plan: &Plan, case: &Case) -> Option
 
 /// Whether what a plan says can be read is what `run.json` says how to read.
 pub(super) fn reads_otherwise(place: &str, plan: &Plan, target: &TargetSummary) -> Option<String> {
+    let more = |kind: &str| target.read_more.contains_key(kind);
     let reads = [
         (Surface::ReadEffects, target.read_effects.is_some()),
         (Surface::ReadLedger, target.read_ledger.is_some()),
-        (Surface::ReadWatchers, target.read_more.contains_key("watchers")),
-        (
-            Surface::ReadCompensations,
-            target.read_more.contains_key("compensations"),
-        ),
-        (Surface::ReadSteps, target.read_more.contains_key("steps")),
+        (Surface::ReadWatchers, more("watchers")),
+        (Surface::ReadCompensations, more("compensations")),
+        (Surface::ReadSteps, more("steps")),
+        (Surface::ReadEvents, more("events")),
+        (Surface::ReadExecutions, more("executions")),
+        (Surface::ReadLeases, more("leases")),
+        (Surface::ReadRetries, more("retries")),
+        (Surface::ReadOutside, more("outside")),
     ];
     let differs = reads.map(|(surface, is_read)| (surface.name(), plan.surfaces.contains(&surface) && !is_read));
     told(place, "its plan reads", &differs, ", and run.json does not say how")
