@@ -19,7 +19,7 @@ use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{
     Printer, RunReport, Style, plain, show_case, show_effect, show_end, show_server, show_target, span,
 };
-use crate::target::{Target, TargetSource, in_flag_words};
+use crate::target::{BUILT_IN_NAMES as BUILT_IN, Target, TargetSource, in_flag_words};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
 #[derive(Debug, Args)]
@@ -408,9 +408,15 @@ fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
             target.name
         ));
     }
-    let known = built_in_defects();
+    let known = built_in_defects(&target.name);
     if target.source != TargetSource::BuiltIn || known.contains(&defect) {
         return Ok(());
+    }
+    if let Some(other) = BUILT_IN.iter().find(|other| built_in_defects(other).contains(&defect)) {
+        return Err(format!(
+            "--defect {defect}: it is one of {other}, and {} is tested; add --target {other}",
+            target.name
+        ));
     }
     let near = match document::nearest(defect, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -425,15 +431,19 @@ fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
 }
 
 #[cfg(feature = "reference-server")]
-fn built_in_defects() -> Vec<&'static str> {
-    reference_server::defect::Defect::ALL
-        .iter()
-        .map(|defect| defect.name())
-        .collect()
+fn built_in_defects(target: &str) -> Vec<&'static str> {
+    use reference_server::defect::Defect;
+
+    let defects = if target == BUILT_IN[1] {
+        Defect::EXECUTION
+    } else {
+        Defect::ALL
+    };
+    defects.iter().map(|defect| defect.name()).collect()
 }
 
 #[cfg(not(feature = "reference-server"))]
-fn built_in_defects() -> Vec<&'static str> {
+fn built_in_defects(_target: &str) -> Vec<&'static str> {
     Vec::new()
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::steps::steps;
 use crate::case::{From, ObserveStep, Step};
 use crate::plan::Plan;
-use crate::readback::FrozenTree;
+use crate::readback::{FrozenTree, Selector};
 use crate::record::{Observation, ReadFrom, Record};
 
 /// How many changes a note names.
@@ -39,7 +39,7 @@ pub(super) fn notes(plan: &Plan, record: &Record) -> Vec<String> {
                     && count(then, operation).is_some_and(|count| count > 0)
                     && count(then, operation) == count(observation, operation)
                 {
-                    notes.extend(grown(tree, store).map(|what| {
+                    notes.extend(grown(tree, store, &read_beside(observation)).map(|what| {
                         format!(
                             "between `{earlier}` and `{label}` a retry was made, and beside the effects {what}: that is in no count; \
                              look whether the retry did it"
@@ -85,8 +85,26 @@ fn set_aside(observation: &Observation) -> Option<String> {
     ))
 }
 
-/// Tables with more rows than before, and files that are new or larger.
-fn grown(before: &FrozenTree, after: &FrozenTree) -> Option<String> {
+/// The statements by which something else than the effects is read: what grows there is in a count.
+fn read_beside(observation: &Observation) -> Vec<&str> {
+    let readings = observation
+        .operations
+        .values()
+        .flat_map(|seen| seen.ledger.iter().chain(seen.more.values()));
+    let statements = readings.filter_map(|reading| match &reading.query.selector {
+        Selector::Sql { sql, .. } => Some(sql.as_str()),
+        Selector::Files(_) | Selector::Places { .. } => None,
+    });
+    statements.collect()
+}
+
+fn mentions(sql: &str, table: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    sql.split(|c| !is_name(c)).any(|word| word == table)
+}
+
+/// Tables with more rows than before, and files that are new or larger; without tables that one of these statements reads.
+fn grown(before: &FrozenTree, after: &FrozenTree, read: &[&str]) -> Option<String> {
     let tables = |tree: &FrozenTree| -> BTreeMap<String, u64> {
         let of = |name: &str, table: &str| match tree.databases.len() {
             1 => format!("table `{table}`"),
@@ -94,7 +112,8 @@ fn grown(before: &FrozenTree, after: &FrozenTree) -> Option<String> {
         };
         (tree.databases.iter())
             .flat_map(|database| {
-                let tables = database.tables.iter();
+                let is_read = |table: &str| read.iter().any(|sql| mentions(sql, table));
+                let tables = database.tables.iter().filter(move |(table, _)| !is_read(table));
                 tables.map(move |(table, rows)| (of(&database.name, table), *rows))
             })
             .collect()
@@ -164,9 +183,13 @@ mod tests {
             &[("orders", 1), ("stock", 2), ("paid", 2)],
         );
         assert_eq!(
-            grown(&before, &after).as_deref(),
+            grown(&before, &after, &["SELECT id FROM unpaid"]).as_deref(),
             Some("table `paid` grew from 0 to 2 rows, `a.log` grew from 5 to 7 bytes")
         );
-        assert_eq!(grown(&after, &after), None);
+        assert_eq!(
+            grown(&before, &after, &["SELECT id FROM paid WHERE id = $operation"]).as_deref(),
+            Some("`a.log` grew from 5 to 7 bytes")
+        );
+        assert_eq!(grown(&after, &after, &[]), None);
     }
 }

@@ -12,13 +12,22 @@ use crate::document::{self, DocumentError};
 /// The profile that is taken when it lies in the current folder and nothing else is named.
 const PROFILE_USUAL: &str = "target.toml";
 
-/// The profile of the reference server that the binary carries.
-const BUILT_IN: &str = include_str!("../../targets/reference-server.toml");
+/// The profiles of the reference server that the binary carries, by name; the first is the usual one.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("reference-server", include_str!("../../targets/reference-server.toml")),
+    (
+        "reference-execution",
+        include_str!("../../targets/reference-execution.toml"),
+    ),
+];
+
+/// The names of the built-in targets: of writes that are answered when they are done, and of writes that are submitted.
+pub const BUILT_IN_NAMES: [&str; 2] = [BUILT_IN[0].0, BUILT_IN[1].0];
 
 /// What a command line says about the target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TargetWords {
-    /// `--target FILE`.
+    /// `--target FILE`, or the name of a built-in target.
     pub profile: Option<PathBuf>,
     /// `-- COMMAND…`, or `--stdio "CMD"` taken apart.
     pub command: Vec<String>,
@@ -42,7 +51,14 @@ pub enum LocateError {
 /// Finds the target that the words mean, looking for `./target.toml` in `folder`.
 pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError> {
     if let Some(path) = &words.profile {
-        return Ok(read_profile(path, folder)?);
+        // A file of that name is what was meant.
+        let name = path
+            .to_str()
+            .filter(|_| words.has_built_in && !folder.join(path).exists());
+        return match name.and_then(|name| built_in_named(name, folder)) {
+            Some(target) => Ok(target),
+            None => Ok(read_profile(path, folder)?),
+        };
     }
     if !words.command.is_empty() {
         let mut target = resolve::command_only(words.command.clone());
@@ -60,10 +76,17 @@ pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError>
     Err(LocateError::NoTarget)
 }
 
-/// The reference server that the binary may carry.
+/// The reference server that the binary may carry, as it is tested where nobody says otherwise.
 pub fn built_in(folder: &Path) -> Target {
-    let built_in = resolve::parse("reference-server.toml", BUILT_IN, TargetSource::BuiltIn, folder);
-    built_in.expect("the built-in profile is right: a test resolves it")
+    let (name, _) = BUILT_IN[0];
+    built_in_named(name, folder).expect("it is the first of them")
+}
+
+/// The built-in target of this name.
+pub fn built_in_named(name: &str, folder: &Path) -> Option<Target> {
+    let (name, text) = BUILT_IN.iter().find(|(own, _)| *own == name)?;
+    let built_in = resolve::parse(&format!("{name}.toml"), text, TargetSource::BuiltIn, folder);
+    Some(built_in.expect("the built-in profiles are right: a test resolves each"))
 }
 
 fn read_profile(path: &Path, folder: &Path) -> Result<Target, DocumentError> {
@@ -100,7 +123,7 @@ mod tests {
 
         std::fs::write(
             folder.path().join(PROFILE_USUAL),
-            BUILT_IN.replace("\"reference-server\"\n", "\"mine\"\n"),
+            BUILT_IN[0].1.replace("\"reference-server\"\n", "\"mine\"\n"),
         )
         .expect("write");
         let target = locate(&words(), folder.path()).expect("the profile in the folder");
@@ -111,7 +134,7 @@ mod tests {
     #[test]
     fn a_command_wins_over_the_folder() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::write(folder.path().join(PROFILE_USUAL), BUILT_IN).expect("write");
+        std::fs::write(folder.path().join(PROFILE_USUAL), BUILT_IN[0].1).expect("write");
         let words = TargetWords {
             command: vec!["server".to_owned()],
             ..words()
@@ -120,6 +143,27 @@ mod tests {
             locate(&words, folder.path()).expect("a command").source,
             TargetSource::Command
         );
+    }
+
+    #[test]
+    fn a_built_in_target_is_meant_by_its_name_unless_a_file_is_called_so() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in BUILT_IN {
+            let words = TargetWords {
+                profile: Some(PathBuf::from(name)),
+                ..words()
+            };
+            let target = locate(&words, folder.path()).expect("built in");
+            assert_eq!((target.name.as_str(), &target.source), (name, &TargetSource::BuiltIn));
+            std::fs::write(folder.path().join(name), text).expect("write");
+            let target = locate(&words, folder.path()).expect("a file");
+            assert_eq!(target.source, TargetSource::Profile(PathBuf::from(name)));
+        }
+        let without = TargetWords {
+            profile: Some(PathBuf::from("reference-server-too")),
+            ..words()
+        };
+        assert!(matches!(locate(&without, folder.path()), Err(LocateError::Document(_))));
     }
 
     #[test]

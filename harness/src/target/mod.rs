@@ -25,7 +25,7 @@ mod written;
 pub use by_flags::{set_cwd, set_effects, set_kill, set_write};
 pub use contract::{Conflict, Contract, Preset};
 pub use flag_words::in_flag_words;
-pub use locate::{LocateError, TargetWords, built_in, locate};
+pub use locate::{BUILT_IN_NAMES, LocateError, TargetWords, built_in, built_in_named, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
 pub use resolve::{command_only, parse};
 pub use resolved::{
