@@ -22,11 +22,19 @@ use support::run::{Harness, Report};
 enum Broken {
     /// The built-in server with a planted defect.
     Defect(&'static str),
+    /// The built-in server for submitted writes with a planted defect.
+    Execution(&'static str),
     /// The plain server with these flags.
     Plain(&'static str),
     /// The plain server as it should be, read back with this query.
     Query(&'static str),
 }
+
+/// The built-in target whose write is submitted.
+const EXECUTION: &str = "reference-execution";
+
+/// Cases of family `retry` that ask a status tool, which a submitted write does not have.
+const NEEDS_STATUS: &[&str] = &["retry/crash-after-commit"];
 
 /// Case, what is broken, and the check that has to say so: beside what each planted defect says of itself.
 const TWINS: &[(&str, Broken, &str)] = &[
@@ -59,7 +67,12 @@ const TWINS: &[(&str, Broken, &str)] = &[
 
 fn main() -> ExitCode {
     let files = case_files();
-    let mut trials: Vec<Trial> = files.iter().map(|file| passes(file)).collect();
+    let mut trials: Vec<Trial> = files.iter().map(|file| passes(file, usual_target(file))).collect();
+    // The same cases on a write of another form: submitted, and done later.
+    let submitted = files
+        .iter()
+        .filter(|file| file.starts_with("retry/") && !NEEDS_STATUS.contains(&file.as_str()));
+    trials.extend(submitted.map(|file| passes(file, EXECUTION)));
     let twins: Vec<_> = TWINS.iter().copied().chain(defects()).collect();
     trials.extend(
         twins
@@ -78,11 +91,29 @@ fn main() -> ExitCode {
 
 /// What each planted defect has to be caught by.
 fn defects() -> impl Iterator<Item = (&'static str, Broken, &'static str)> {
-    let of = |defect: &'static Defect| {
+    fn of(
+        defect: &Defect,
+        broken: fn(&'static str) -> Broken,
+    ) -> impl Iterator<Item = (&'static str, Broken, &'static str)> {
         let kills = defect.killed_by().iter().filter_map(|kill| kill.split_once(':'));
-        kills.map(|(case, check)| (case, Broken::Defect(defect.name()), check))
-    };
-    Defect::ALL.iter().flat_map(of)
+        let broken = broken(defect.name());
+        kills.map(move |(case, check)| (case, broken, check))
+    }
+    let single = Defect::ALL.iter().flat_map(|defect| of(defect, Broken::Defect));
+    single.chain(
+        Defect::EXECUTION
+            .iter()
+            .flat_map(|defect| of(defect, Broken::Execution)),
+    )
+}
+
+/// The built-in target on which a case has everything that it needs.
+fn usual_target(file: &str) -> &'static str {
+    if file.starts_with("execution/") {
+        EXECUTION
+    } else {
+        "reference-server"
+    }
 }
 
 /// `family/id` of every case file.
@@ -93,10 +124,10 @@ fn case_files() -> Vec<String> {
     names.collect()
 }
 
-fn passes(name: &str) -> Trial {
+fn passes(name: &str, target: &'static str) -> Trial {
     let name = name.to_owned();
-    Trial::test(name.clone(), move || {
-        let run = Harness::new().case(&name).run();
+    Trial::test(format!("{name} on {target}"), move || {
+        let run = Harness::new().words(&["--target", target]).case(&name).run();
         let id = name.rsplit('/').next().unwrap_or(&name);
         run.exits(0);
         assert_eq!(run.verdict(id), "pass");
@@ -107,7 +138,7 @@ fn passes(name: &str) -> Trial {
 
 fn is_caught(case: &'static str, broken: Broken, check: &'static str) -> Trial {
     let what = match broken {
-        Broken::Defect(name) => name.to_owned(),
+        Broken::Defect(name) | Broken::Execution(name) => name.to_owned(),
         Broken::Plain(flags) => format!("plain-server {flags}"),
         Broken::Query(sql) => sql.to_owned(),
     };
@@ -115,6 +146,10 @@ fn is_caught(case: &'static str, broken: Broken, check: &'static str) -> Trial {
         let harness = Harness::new().case(case);
         let (run, code, verdict, outcome) = match broken {
             Broken::Defect(name) => (harness.defect(name).run(), 1, "fail", "broken"),
+            Broken::Execution(name) => {
+                let run = harness.words(&["--target", EXECUTION]).defect(name).run();
+                (run, 1, "fail", "broken")
+            }
             Broken::Plain(flags) => (
                 harness.target(&Profile::plain().flags(flags)).run(),
                 1,

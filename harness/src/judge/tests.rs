@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{gate_by_controls, judge};
-use crate::case::{Case, Catalogue, Step, When};
+use crate::case::{Case, Catalogue, ObserveStep, Step, When};
 use crate::plan::{Naming, Plan, plan};
 use crate::readback::{Query, Rows, Selector};
 use crate::record::{
@@ -99,6 +99,10 @@ impl Story {
         match step {
             Step::Start(_)
             | Step::Kill { .. }
+            | Step::Pause { .. }
+            | Step::Resume { .. }
+            | Step::Open { .. }
+            | Step::CancelExecution { .. }
             | Step::Send(_)
             | Step::Await { .. }
             | Step::Cancel { .. }
@@ -107,7 +111,7 @@ impl Story {
             | Step::Release { .. }
             | Step::Reconcile { .. } => {}
             Step::Stop { process } => told.end(process),
-            Step::Observe { label, when, .. } => {
+            Step::Observe(ObserveStep { label, when, .. }) => {
                 let rows: &[&str] = match label.as_str() {
                     "before" => &[],
                     "after-kill" => &["alpha"],

@@ -372,11 +372,20 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_profile_offers_every_surface_of_a_write_that_is_done_when_it_is_answered() {
-        let target = parse_text(PROFILE).expect("the built-in profile is right");
+    fn every_surface_is_offered_by_a_built_in_profile() {
+        let single = parse_text(PROFILE).expect("the built-in profile is right");
+        let submitted = include_str!("../../targets/reference-execution.toml");
+        let submitted = parse_text(submitted).expect("the other built-in profile is right");
         for &surface in Surface::ALL {
-            let of_execution = reading::OF_EXECUTION.contains(&surface);
-            assert_eq!(target.has(surface), !of_execution, "{}", surface.name());
+            assert!(single.has(surface) || submitted.has(surface), "{}", surface.name());
+        }
+        for surface in [
+            Surface::WriteSubmit,
+            Surface::Worker,
+            Surface::ReadEvents,
+            Surface::Tampering,
+        ] {
+            assert!(!single.has(surface), "{}", surface.name());
         }
     }
 
