@@ -11,6 +11,7 @@
 //! - [`said`]: what the server said where a write was not answered with a result.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
+//! - [`executions`]: what the event log, the rows and the leases of durable executions say.
 //! - [`elsewhere`]: what a retry may have changed beside the effects.
 //! - [`moment`]: whether a kill that only the reply marked came after the effect.
 //! - [`verdict`]: from checks to one of the five verdicts.
@@ -18,6 +19,7 @@
 mod checks;
 mod disclosure;
 mod elsewhere;
+mod executions;
 mod facts;
 mod history;
 mod moment;
