@@ -1,6 +1,7 @@
 //! Runs one plan against one server: processes and signals, bytes on the wire, time.
 //!
 //! - [`clock`]: the only reader of a clock, and bounded waits.
+//! - `clock_file`: the injected time, as processes read it.
 //! - [`framing`]: bytes to lines.
 //! - [`guard`]: nothing is left, whatever ends a run.
 //! - [`process`]: starting a server, seeing it end, ending all of it.
@@ -29,6 +30,7 @@
 mod answers;
 mod calibrate;
 pub mod clock;
+mod clock_file;
 mod driver;
 mod elsewhere;
 mod environment;

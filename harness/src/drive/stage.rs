@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use super::clock_file;
 use super::elsewhere::own_store;
 use super::environment;
 use super::inside::refuse_outside;
@@ -163,7 +164,7 @@ impl RunSetting {
         for folder in [&stage.data, &stage.home, &stage.gates] {
             fs::create_dir_all(folder).map_err(failed(folder))?;
         }
-        fs::write(&stage.clock, format!("{CLOCK_START_UNIX}\n")).map_err(failed(&stage.clock))?;
+        clock_file::set(&stage.clock, CLOCK_START_UNIX).map_err(failed(&stage.clock))?;
         if let Some(store) = self.store_path(&stage)? {
             self.seed(&store)?;
         }
@@ -230,7 +231,7 @@ impl RunSetting {
         operations: &[&str],
     ) -> Result<Result<(), String>, StageError> {
         stage.now += i64::try_from(seconds).unwrap_or(i64::MAX);
-        fs::write(&stage.clock, format!("{}\n", stage.now)).map_err(failed(&stage.clock))?;
+        clock_file::set(&stage.clock, stage.now).map_err(failed(&stage.clock))?;
         let Some(age) = &self.target.clock.age else {
             return Ok(Ok(()));
         };

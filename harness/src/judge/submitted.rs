@@ -32,6 +32,9 @@ impl Facts {
             .count();
         let last_look = slice.requests(&submitted.tool).pop();
         let state = last_look.and_then(|look| state_in(slice.reply(look, false)?, &submitted.state));
+        // Where nobody looked, the reply to the submission may tell it in the same place.
+        let submission = slice.requests(&call.tool).pop().filter(|_| last_look.is_none());
+        let state = state.or_else(|| state_in(slice.reply(submission?, false)?, &submitted.state));
         if let Some(facts) = self.tree.get_mut(name).and_then(Value::as_object_mut) {
             facts.insert("accepted".into(), accepted.into());
             if let Some(state) = state {

@@ -10,6 +10,11 @@ use crate::record::Verdict;
 /// How much of a server's text one line shows, in characters.
 const SAID_CHARS_MAX: usize = 200;
 
+/// A label, as wide as all of them, and apart from its text also where it is longer.
+pub(super) fn padded(label: &str) -> String {
+    format!("{label:<13} ")
+}
+
 /// Label and text of each line.
 pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
     let facts = &report.verdict.facts;
@@ -137,4 +142,15 @@ fn status_line(status: &Value, action: Option<&str>) -> String {
 
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_label_does_not_run_into_its_text() {
+        assert_eq!(padded("effects"), "effects       ");
+        assert_eq!(padded("the-first-submission"), "the-first-submission ");
+    }
 }

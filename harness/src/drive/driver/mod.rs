@@ -86,6 +86,7 @@ pub async fn run_case(run: CaseRun<'_>, scribe: &mut Scribe) -> Result<(), Drive
         in_flight: BTreeMap::new(),
         executions: BTreeMap::new(),
         lock: None,
+        waited_in_vain: false,
         does_without_answers: false,
     };
     driver.open_what_is_not_gated()?;
@@ -123,6 +124,8 @@ struct Driver<'a> {
     executions: BTreeMap<String, Value>,
     /// The store's write lock, while a child of ours holds it.
     lock: Option<StoreLock>,
+    /// Whether an observation has waited in vain for what it was to see.
+    waited_in_vain: bool,
     /// Whether a write has succeeded although a question was refused: then no later failure comes from that.
     does_without_answers: bool,
 }
@@ -205,8 +208,10 @@ impl Driver<'_> {
         } = step;
         let (plan, folder) = (self.run.plan, self.run.folder);
         if let Some(until) = &step.until {
-            let bound_ms = plan.bounds.condition_ms;
+            // Once the story has left the script, nothing that follows is worth another wait: it is looked for once.
+            let bound_ms = if self.waited_in_vain { 0 } else { plan.bounds.condition_ms };
             if !observer.wait_for(plan, until, bound_ms).await? {
+                self.waited_in_vain = true;
                 let what = until.in_words();
                 self.scribe.write(None, Body::TimedOut { what, bound_ms })?;
             }
