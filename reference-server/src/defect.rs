@@ -178,10 +178,10 @@ defects! {
         killed by ["heartbeat:one-claim"];
     DuplicateExecutes = "duplicate-executes",
         "A repeated submission becomes an execution of its own.",
-        killed by ["identical-retry:one-effect", "retry-exhaustion:no-new-execution"];
+        killed by ["identical-retry:one-effect", "duplicate-submission:one-execution", "retry-exhaustion:no-new-execution"];
     ChangedSubmissionReturnsOld = "changed-submission-returns-old",
         "A submission with a used key and other arguments gets the execution that holds the key.",
-        killed by ["changed-input:is-refused"];
+        killed by ["changed-input:is-refused", "duplicate-submission:is-refused"];
     OutsideEffectWithoutKey = "outside-effect-without-key",
         "The outside effect is given no key, though it should be: a repeated attempt does it again.",
         killed by ["external-effect:one-with-key"];

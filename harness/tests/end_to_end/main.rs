@@ -64,5 +64,6 @@ mod told;
 mod unreadable;
 mod vectors;
 mod verify;
+mod waits;
 mod wire;
 mod writers;
