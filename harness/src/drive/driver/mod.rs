@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::DriveError;
 use super::clock;
 use super::living;
-use super::observer::Observer;
+use super::observer::{Observer, Tried};
 use super::scribe::Scribe;
 use super::session::Session;
 use super::stage::{RunSetting, Stage};
@@ -200,9 +200,7 @@ impl Driver<'_> {
         let Some(observer) = &mut self.observer else {
             return Ok(());
         };
-        let ObserveStep {
-            label, when, doubled, ..
-        } = step;
+        let ObserveStep { label, when, .. } = step;
         let (plan, folder) = (self.run.plan, self.run.folder);
         if let Some(until) = &step.until {
             let bound_ms = plan.bounds.condition_ms;
@@ -223,7 +221,11 @@ impl Driver<'_> {
                     let bound = Duration::from_millis(plan.bounds.quiet_ms);
                     clock::wait_until(bound, || !observer.is_held(&[])).await;
                 }
-                observer.frozen(plan, label, folder, *doubled)?
+                let tried = Tried {
+                    doubled: step.doubled,
+                    tampered: step.tampered,
+                };
+                observer.frozen(plan, label, folder, tried)?
             }
         };
         let sha256 = Evidence::write_json(&self.run.folder.observation_file(label), &observation)?;
