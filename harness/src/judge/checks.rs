@@ -109,6 +109,10 @@ fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>)
     {
         say = format!("{say}: {missing}");
     }
+    // That a log does not fold is no news without the event at which it does not.
+    if let Some(because) = findings.iter().find_map(|finding| facts.because(&finding.path)) {
+        say = format!("{say}: {because}");
+    }
     // Where nothing can be said of the target, what it said itself is all that there is to go on.
     if outcome == CheckOutcome::Inconclusive
         && let Some(said) = findings.iter().find_map(|finding| facts.said(&finding.path))

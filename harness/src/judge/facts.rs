@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::disclosure::disclosed;
+use super::executions;
 use super::history::History;
 use super::same::same_value;
 use super::steps::{StepSlice, requests, steps};
@@ -15,7 +16,7 @@ use super::submitted;
 use crate::case::{Doubled, ObserveStep, Step};
 use crate::plan::{Operation, Plan};
 use crate::protocol::{Reply, ReplyKind, without_replayed};
-use crate::record::{Body, Observation, Reading, ReadingOutcome, Record};
+use crate::record::{Body, Observation, ReadFrom, Reading, ReadingOutcome, Record};
 use crate::recovery::{self, Attempt};
 
 /// The facts of one record.
@@ -110,6 +111,12 @@ impl Facts {
         self.missing.get(path).map(String::as_str)
     }
 
+    /// Why the logs of an operation do not fold, where a path says that they do not.
+    pub(super) fn because(&self, path: &str) -> Option<&str> {
+        let (label, operation) = path.split_once(".folds.")?;
+        self.tree.get(label)?.get("folds_because")?.get(operation)?.as_str()
+    }
+
     fn process(&mut self, process: &str, plan: &Plan, record: &Record) {
         let of_process = |event: &&crate::record::Event| event.process.as_deref() == Some(process);
         let events: Vec<_> = record.events.iter().filter(of_process).cloned().collect();
@@ -142,6 +149,7 @@ impl Facts {
 
     fn observation(&mut self, plan: &Plan, observation: &Observation, doubled: Option<Doubled>, history: &History<'_>) {
         let label = &observation.label;
+        let is_living = observation.read == ReadFrom::Live;
         let mut facts = Map::new();
         for (name, seen) in &observation.operations {
             let on_copy = seen.doctored.as_ref().map(|doctored| doctored.count);
@@ -193,6 +201,12 @@ impl Facts {
                     .map(|entries| entries.entry(kind).or_insert_with(|| json!({})));
                 if let Some(of_kind) = of_kind {
                     of_kind[name] = first_column(reading);
+                }
+            }
+            for (fact, found) in executions::of_operation(seen, is_living) {
+                match found {
+                    Ok(value) => insert(&mut facts, &fact, name, value),
+                    Err(reason) => self.not_observed(format!("{label}.{fact}.{name}"), &reason),
                 }
             }
         }
@@ -300,9 +314,14 @@ impl Facts {
     }
 }
 
+/// Puts a fact under its kind, whose parts are separated by dots, and under the operation.
 fn insert(facts: &mut Map<String, Value>, kind: &str, operation: &str, value: Value) {
-    let kind = facts.entry(kind).or_insert_with(|| json!({}));
-    kind[operation] = value;
+    let (first, rest) = kind.split_once('.').unwrap_or((kind, ""));
+    let mut at = facts.entry(first).or_insert_with(|| json!({}));
+    for part in rest.split('.').filter(|part| !part.is_empty()) {
+        at = &mut at[part];
+    }
+    at[operation] = value;
 }
 
 /// The first cell of each row.

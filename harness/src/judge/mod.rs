@@ -12,6 +12,7 @@
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
 //! - [`submitted`]: what was submitted, how its execution stood, and what an observation waited for.
+//! - [`executions`]: what the event log, the rows and the leases of durable executions say.
 //! - [`elsewhere`]: what a retry may have changed beside the effects.
 //! - [`moment`]: whether a kill that only the reply marked came after the effect.
 //! - [`verdict`]: from checks to one of the five verdicts.
@@ -19,6 +20,7 @@
 mod checks;
 mod disclosure;
 mod elsewhere;
+mod executions;
 mod facts;
 mod history;
 mod moment;

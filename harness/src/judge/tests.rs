@@ -1,5 +1,6 @@
 //! Table tests of the judge on records built by hand: no process, no store, no file.
 
+mod executions;
 mod moment;
 mod rows;
 
