@@ -46,6 +46,10 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
             read_effects: target.read_effects.clone(),
             read_ledger: target.read_ledger.clone(),
             read_more: target.read_more.clone(),
+            tampering: target.tampering.clone(),
+            processes: (target.processes.iter())
+                .map(|(role, process)| (*role, process.command.clone()))
+                .collect(),
             artifacts: Vec::new(),
         },
         server: None::<ServerSeen>,

@@ -7,7 +7,7 @@
 //! Only where one of the paused processes has the store open, and nobody else is seen to: else the bytes could move.
 
 use super::DriveError;
-use super::observer::Observer;
+use super::observer::{Observer, Tried};
 use super::scribe::Scribe;
 use super::session::Session;
 use crate::case::When;
@@ -29,7 +29,8 @@ pub(super) async fn observe(
     };
     let paused = session.pause(scribe).await?;
     let paused = paused.filter(|paused| observer.is_open_in(paused));
-    let frozen = paused.map(|paused| observer.frozen_beside(plan, label, folder, (When::Now, None), &paused));
+    let frozen =
+        paused.map(|paused| observer.frozen_beside(plan, label, folder, (When::Now, Tried::default()), &paused));
     session.resume(scribe)?;
     // What went wrong with the copy is no news: that the store could not be read is said already.
     let frozen = frozen.and_then(Result::ok).filter(is_read);

@@ -13,10 +13,19 @@ use crate::case::{Condition, Doubled, When};
 use crate::plan::Plan;
 use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
 use crate::record::{
-    CaseFolder, Doctored, EFFECTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading,
-    ReadingOutcome,
+    CaseFolder, Doctored, EFFECTS, EVENTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading,
+    ReadingOutcome, Tampered,
 };
 use crate::target::Target;
+
+/// What is tried on copies of a frozen store.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tried {
+    /// The count with doubled rows.
+    pub(super) doubled: Option<Doubled>,
+    /// The statements that would change the event log.
+    pub(super) tampered: bool,
+}
 
 /// Reads one store.
 #[derive(Debug)]
@@ -27,6 +36,7 @@ pub(super) struct Observer {
     effects: Selector,
     ledger: Option<Selector>,
     more: BTreeMap<String, Selector>,
+    tampering: BTreeMap<String, String>,
     /// Counts of effects at the observation before, by operation, and the rows.
     last_counts: BTreeMap<String, usize>,
     last_rows: BTreeMap<String, Rows>,
@@ -41,6 +51,7 @@ impl Observer {
             effects: target.read_effects.clone()?,
             ledger: target.read_ledger.clone(),
             more: target.read_more.clone(),
+            tampering: target.tampering.clone(),
             last_counts: BTreeMap::new(),
             last_rows: BTreeMap::new(),
         })
@@ -100,6 +111,7 @@ impl Observer {
                 effects,
                 ledger,
                 more,
+                tampered: BTreeMap::new(),
                 set_aside: Vec::new(),
                 doctored: None,
             };
@@ -158,9 +170,9 @@ impl Observer {
         plan: &Plan,
         label: &str,
         folder: &CaseFolder,
-        doubled: Option<Doubled>,
+        tried: Tried,
     ) -> Result<Observation, DriveError> {
-        self.frozen_beside(plan, label, folder, (When::Quiet, doubled), &[])
+        self.frozen_beside(plan, label, folder, (When::Quiet, tried), &[])
     }
 
     /// The same beside processes of the server that stand still.
@@ -169,7 +181,7 @@ impl Observer {
         plan: &Plan,
         label: &str,
         folder: &CaseFolder,
-        (when, doubled): (When, Option<Doubled>),
+        (when, tried): (When, Tried),
         paused: &[i32],
     ) -> Result<Observation, DriveError> {
         self.refuse_outside()?;
@@ -185,16 +197,22 @@ impl Observer {
                 reading(&query, readback::ask_frozen(&tree, &self.store, &query))
             };
             let effects = ask(&self.effects);
-            let doctored = match doubled {
+            let doctored = match tried.doubled {
                 Some(doubled) => self.doctor(name, &effects, &tree, doubled)?,
                 None => None,
+            };
+            let more: BTreeMap<String, Reading> = (self.more.iter())
+                .map(|(kind, selector)| (kind.clone(), ask(selector)))
+                .collect();
+            let tampered = match more.get(EVENTS).filter(|_| tried.tampered) {
+                Some(log) => self.tamper(&tree, &log.query)?,
+                None => BTreeMap::new(),
             };
             let seen = OperationSeen {
                 effects,
                 ledger: self.ledger.as_ref().map(ask),
-                more: (self.more.iter())
-                    .map(|(kind, selector)| (kind.clone(), ask(selector)))
-                    .collect(),
+                more,
+                tampered,
                 set_aside: readback::set_aside(&tree, &plan.operations[name].marker),
                 doctored,
             };
@@ -206,6 +224,16 @@ impl Observer {
             store: tree,
         };
         Ok(self.observation(label, when, read, operations))
+    }
+
+    /// What becomes of each statement that would change the event log, on a copy of its own.
+    fn tamper(&self, tree: &FrozenTree, log: &Query) -> Result<BTreeMap<String, Tampered>, DriveError> {
+        let tried = self.tampering.iter().map(|(name, statement)| {
+            let outcome = readback::ask_tampered(tree, &self.store, log, statement).map_err(DriveError::Scratch)?;
+            let statement = statement.clone();
+            Ok((name.clone(), Tampered { statement, outcome }))
+        });
+        tried.collect()
     }
 
     /// The count of the same query where every marked row stands twice; nothing where it is not needed or cannot be made.

@@ -12,6 +12,7 @@ use super::executions;
 use super::history::History;
 use super::same::same_value;
 use super::steps::{StepSlice, requests, steps};
+use super::submitted;
 use crate::case::{Doubled, ObserveStep, Step};
 use crate::plan::{Operation, Plan};
 use crate::protocol::{Reply, ReplyKind, without_replayed};
@@ -189,6 +190,9 @@ impl Facts {
             let agree = results.windows(2).all(|two| same_value(&two[0], &two[1]));
             insert(&mut facts, "agree", name, agree.into());
             insert(&mut facts, "replays", name, replays.into());
+            for (path, reason) in submitted::tampering(&mut facts, name, seen) {
+                self.not_observed(format!("{label}.{path}"), &reason);
+            }
             for (kind, reading) in &seen.more {
                 self.count(&mut facts, label, kind, name, reading.count(), reading.problem());
                 let entries = facts.entry("entries").or_insert_with(|| json!({}));

@@ -8,7 +8,8 @@ use super::steps::StepSlice;
 use crate::case::Condition;
 use crate::plan::Plan;
 use crate::protocol::{Reply, ReplyKind};
-use crate::record::Observation;
+use crate::readback::Tampering;
+use crate::record::{Observation, OperationSeen};
 
 impl Facts {
     /// Adds to the facts of a write what is known of what it submitted.
@@ -88,6 +89,29 @@ impl Facts {
             ),
         }
     }
+}
+
+/// What became of each statement that would change the event log, by its name, and the words of a refusal.
+pub(super) fn tampering(
+    facts: &mut Map<String, Value>,
+    operation: &str,
+    seen: &OperationSeen,
+) -> Vec<(String, String)> {
+    let mut failed = Vec::new();
+    for (name, tampered) in &seen.tampered {
+        let word = match &tampered.outcome {
+            Tampering::Refused(_) => "refused",
+            Tampering::Changed(_) => "changed",
+            Tampering::Nothing => "nothing",
+            Tampering::Failed(reason) => {
+                failed.push((format!("tampering.{name}.{operation}"), reason.clone()));
+                continue;
+            }
+        };
+        let tampering = facts.entry("tampering").or_insert_with(|| json!({}));
+        tampering[name][operation] = word.into();
+    }
+    failed
 }
 
 fn state_in<'a>(reply: Reply<'a>, at: &str) -> Option<&'a Value> {

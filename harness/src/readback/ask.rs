@@ -2,12 +2,14 @@
 //!
 //! Must not know what the answer means. Nothing here writes to a store; what is doubled is a copy, or bytes in memory.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::files::read::query_doubled;
 use super::query::ROWS_MAX;
+use super::sqlite::tamper::{Tampering, tamper};
 use super::{
     Bound, Counted, FrozenTree, LiveFiles, LiveReader, Marker, Places, Poll, Query, ReadError, Rows, Selector, Shape,
     SqlQuery, duplicate_marked_rows, query_read_copy, query_tree, scan,
@@ -81,6 +83,18 @@ pub fn ask_doubled(tree: &FrozenTree, store: &Path, query: &Query, scratch: &Pat
             Some(Doubling { doubled, count })
         }
     }
+}
+
+/// What becomes of a statement that would change what a query reads, on a copy of the frozen store that is thrown away again.
+pub fn ask_tampered(tree: &FrozenTree, store: &Path, log: &Query, statement: &str) -> io::Result<Tampering> {
+    let Selector::Sql { path, sql } = &log.selector else {
+        return Ok(Tampering::Failed("what it would change is not read by SQL".to_owned()));
+    };
+    let scratch = tempfile::tempdir()?;
+    Ok(match read_copy(tree, store, path.as_deref(), sql) {
+        Ok(copy) => tamper(&copy, statement, &sql_query(sql, log), scratch.path()),
+        Err(_) => Tampering::Failed("there is no store that could be changed".to_owned()),
+    })
 }
 
 /// The read copy that an SQL statement is about.

@@ -25,7 +25,7 @@ pub mod scan;
 pub mod selector;
 pub mod sqlite;
 
-pub use ask::{Doubling, LiveStore, ask_doubled, ask_frozen};
+pub use ask::{Doubling, LiveStore, ask_doubled, ask_frozen, ask_tampered};
 pub use error::{Bound, ReadError};
 pub use files::answer::FileAnswer;
 pub use files::query::{FileKeys, FileQuery, FileQueryError};
@@ -45,3 +45,4 @@ pub(crate) use sqlite::is_being_written;
 pub use sqlite::live::{LiveReader, Poll, observe_live};
 pub use sqlite::read_copy::query_read_copy;
 pub use sqlite::recognise::is_sqlite;
+pub use sqlite::tamper::Tampering;

@@ -34,7 +34,8 @@ pub use event::{
 pub use evidence::{CaseFolder, Evidence, EvidenceError, RUN_FILE, SUMS_FILE};
 pub use inventory::{FileSeen, Finding, Inventory};
 pub use observation::{
-    Doctored, EFFECTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome,
+    Doctored, EFFECTS, EVENTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading,
+    ReadingOutcome, Tampered,
 };
 pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};

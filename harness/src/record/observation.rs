@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::case::{Condition, When};
-use crate::readback::{FrozenTree, Query, Rows};
+use crate::readback::{FrozenTree, Query, Rows, Tampering};
 
 /// The version of the observation format that this harness writes.
 pub const OBSERVATION_FORMAT: u32 = 1;
@@ -15,6 +15,8 @@ pub const OBSERVATION_FORMAT: u32 = 1;
 pub const EFFECTS: &str = "effects";
 /// See [`EFFECTS`].
 pub const LEDGER: &str = "ledger";
+/// The event log among the others.
+pub const EVENTS: &str = "events";
 
 /// What one read-back saw, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,6 +74,9 @@ pub struct OperationSeen {
     /// What else the profile reads, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub more: BTreeMap<String, Reading>,
+    /// What became, on copies of the frozen store, of the profile's statements that would change its event log, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tampered: BTreeMap<String, Tampered>,
     /// Files that carry the marker and were not counted, because by their names a save left them behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<String>,
@@ -108,6 +113,17 @@ pub enum ReadingOutcome {
         /// Why.
         reason: String,
     },
+}
+
+/// A statement that would change the event log, and what became of it on a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Tampered {
+    /// The statement.
+    pub statement: String,
+    /// What became of it.
+    pub outcome: Tampering,
 }
 
 /// A count on a doctored copy.

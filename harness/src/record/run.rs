@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
 use super::verdict::Verdict;
+use crate::case::Role;
 use crate::plan::Naming;
 use crate::readback::Selector;
 use crate::target::{Contract, Identity, Replies, TargetSource};
@@ -165,6 +166,12 @@ pub struct TargetSummary {
     /// What else is read, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub read_more: BTreeMap<String, Selector>,
+    /// Statements that would change the event log, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tampering: BTreeMap<String, String>,
+    /// Commands of what works on the store beside the server, by role; templates.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processes: BTreeMap<Role, Vec<String>>,
     /// Digests of what was launched.
     pub artifacts: Vec<ArtifactDigest>,
 }

@@ -8,6 +8,7 @@ use super::resolve::pointer;
 use super::resolved::{SideProcess, Submitted};
 use super::written::{ProcessWritten, ProcessesWritten, SubmittedWritten};
 use crate::case::Role;
+use crate::readback::Selector;
 
 /// The placeholder of what names an execution.
 pub(crate) const EXECUTION: &str = "execution";
@@ -58,8 +59,14 @@ pub(super) fn submitted(written: SubmittedWritten) -> Result<Submitted, String> 
     })
 }
 
-/// Resolves `[tampering]`: names become parts of the paths of facts.
-pub(super) fn tampering(written: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+/// Resolves `[tampering]`: names become parts of the paths of facts, and what is tried is compared by what `[read.events]` reads.
+pub(super) fn tampering(
+    written: BTreeMap<String, String>,
+    reads: &BTreeMap<String, Selector>,
+) -> Result<BTreeMap<String, String>, String> {
+    if !written.is_empty() && !matches!(reads.get("events"), Some(Selector::Sql { .. })) {
+        return Err("[tampering] changes what [read.events] reads by `sql`: add it".to_owned());
+    }
     let is_word = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
     match written.keys().find(|name| !is_word(name)) {
         Some(name) => Err(format!(

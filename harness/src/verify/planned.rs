@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::case::{Case, Doubled, Step, Surface, When};
 use crate::plan::{Operation, Plan};
 use crate::readback::Selector;
-use crate::record::{Body, Event, Observation, OperationSeen, Outcome, ReadFrom, Reading, Record, Run, TargetSummary};
+use crate::record::{
+    Body, EVENTS, Event, Observation, OperationSeen, Outcome, ReadFrom, Reading, Record, Run, TargetSummary,
+};
 
 /// How the plan wants an observation to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,7 @@ pub(super) struct Wanted<'a> {
     pub(super) label: &'a str,
     pub(super) when: When,
     pub(super) doubled: Option<Doubled>,
+    pub(super) tampered: bool,
 }
 
 /// Whether a record belongs to the run whose folder it lies in.
@@ -164,6 +167,7 @@ fn as_wanted(step: &Step) -> Option<Wanted<'_>> {
             label: &observe.label,
             when: observe.when,
             doubled: observe.doubled,
+            tampered: observe.tampered,
         });
     }
     None
@@ -194,6 +198,16 @@ fn differences(observation: &Observation, step: Wanted<'_>, plan: &Plan, target:
                     .into_iter()
                     .map(|what| format!("{what} of {name} were not asked as run.json says")),
             );
+        }
+        let tried: BTreeMap<&String, &String> = (seen.tampered.iter())
+            .map(|(name, tampered)| (name, &tampered.statement))
+            .collect();
+        let is_tried = step.tampered && !is_live && seen.more.contains_key(EVENTS);
+        let to_try: BTreeMap<&String, &String> = target.tampering.iter().filter(|_| is_tried).collect();
+        if tried != to_try {
+            found.push(format!(
+                "what was tried on the event log of {name} is not what run.json says"
+            ));
         }
         if seen.doctored.is_some() && (is_live || step.doubled.is_none()) {
             found.push(format!(

@@ -7,8 +7,10 @@ use super::planned::Wanted;
 use super::store::{Files, Stores};
 use crate::case::Doubled;
 use crate::drive::clock::Deadline;
-use crate::readback::{self, FrozenTree, ReadError, Shape};
-use crate::record::{CaseFolder, Doctored, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome, Record};
+use crate::readback::{self, FrozenTree, ReadError, Shape, Tampering};
+use crate::record::{
+    CaseFolder, Doctored, EVENTS, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome, Record,
+};
 
 /// Counts again what the observations of a case counted.
 pub(super) struct Recount<'a> {
@@ -70,6 +72,11 @@ impl Recount<'_> {
             let last = last_counts.get(name).copied();
             if seen.doctored != doubled_again(&stores.own, seen, step.doubled, last)? {
                 return Err(format!("the doubled rows of {name} are counted otherwise"));
+            }
+            if let Some(statement) = tampered_otherwise(&stores.own, seen)? {
+                return Err(format!(
+                    "tried again on the event log of {name}, `{statement}` comes out otherwise"
+                ));
             }
         }
         Ok(Some(other_bytes(&self.place, step.label, &stores)))
@@ -133,6 +140,26 @@ fn doubled_again(
         tables: doubling.doubled,
         count: doubling.count,
     }))
+}
+
+/// The first statement on the event log that comes out otherwise when it is tried again.
+fn tampered_otherwise<'a>(tree: &FrozenTree, seen: &'a OperationSeen) -> Result<Option<&'a str>, String> {
+    let Some(log) = seen.more.get(EVENTS) else {
+        return Ok(None);
+    };
+    for (name, tampered) in &seen.tampered {
+        let now = readback::ask_tampered(tree, &tree.root, &log.query, &tampered.statement);
+        let now = now.map_err(|error| format!("a temporary folder: {error}"))?;
+        let is_same = match (&now, &tampered.outcome) {
+            // The words of another SQLite may differ; that it could not be tried is what counts.
+            (Tampering::Failed(_), Tampering::Failed(_)) => true,
+            (now, then) => now == then,
+        };
+        if !is_same {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 fn comes_out_the_same(tree: &FrozenTree, reading: &Reading) -> bool {

@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::DriveError;
 use super::clock;
 use super::living;
-use super::observer::Observer;
+use super::observer::{Observer, Tried};
 use super::scribe::Scribe;
 use super::session::Session;
 use super::stage::{RunSetting, Stage};
@@ -203,9 +203,7 @@ impl Driver<'_> {
         let Some(observer) = &mut self.observer else {
             return Ok(());
         };
-        let ObserveStep {
-            label, when, doubled, ..
-        } = step;
+        let ObserveStep { label, when, .. } = step;
         let (plan, folder) = (self.run.plan, self.run.folder);
         if let Some(until) = &step.until {
             // Once the story has left the script, nothing that follows is worth another wait: it is looked for once.
@@ -228,7 +226,11 @@ impl Driver<'_> {
                     let bound = Duration::from_millis(plan.bounds.quiet_ms);
                     clock::wait_until(bound, || !observer.is_held(&[])).await;
                 }
-                observer.frozen(plan, label, folder, *doubled)?
+                let tried = Tried {
+                    doubled: step.doubled,
+                    tampered: step.tampered,
+                };
+                observer.frozen(plan, label, folder, tried)?
             }
         };
         let sha256 = Evidence::write_json(&self.run.folder.observation_file(label), &observation)?;

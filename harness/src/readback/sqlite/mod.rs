@@ -8,6 +8,7 @@
 //! | [`freeze`] | copying the bytes after a death, and making the read copy |
 //! | [`read_copy`] | asking a read copy |
 //! | [`doctor`] | a copy with every marked row twice, for the control |
+//! | [`tamper`] | trying on a copy to change what must not be changed |
 //! | `cells` | every cell of a read copy, for the whole-store scan |
 //! | `recognise` | telling SQLite stores from other files of a folder |
 //! | `run` | one reading statement on an open connection, within bounds |
@@ -23,6 +24,7 @@ mod locks;
 pub mod read_copy;
 pub mod recognise;
 mod run;
+pub mod tamper;
 #[cfg(test)]
 mod tests;
 
