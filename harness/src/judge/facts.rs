@@ -53,7 +53,7 @@ impl Facts {
             match slice.step {
                 Step::Start(start) => facts.process(&start.process, plan, record),
                 Step::CancelExecution { operation, name, .. } => {
-                    facts.cancelled_execution(plan, slice, operation, name)
+                    facts.cancelled_execution(plan, slice, operation, name);
                 }
                 Step::Stop { .. }
                 | Step::Kill { .. }

@@ -253,6 +253,7 @@ impl Telling {
             effects: reading(effects),
             ledger: Some(reading(ReadingOutcome::Rows(one))),
             doctored: None,
+            tampered: BTreeMap::new(),
             more: BTreeMap::new(),
             set_aside: Vec::new(),
         };

@@ -139,7 +139,10 @@ fn show_control(printer: &mut Printer, case: &Case, control: &ControlReport, rep
 
 fn show_summary(printer: &mut Printer, case: &Case, report: &CaseReport) {
     for (label, text) in summary::lines(case, report) {
-        printer.line(&[span(Style::Dim, format!("{INDENT}{}", summary::padded(&label))), plain(text)]);
+        printer.line(&[
+            span(Style::Dim, format!("{INDENT}{}", summary::padded(&label))),
+            plain(text),
+        ]);
     }
 }
 

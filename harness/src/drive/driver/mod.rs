@@ -207,7 +207,11 @@ impl Driver<'_> {
         let (plan, folder) = (self.run.plan, self.run.folder);
         if let Some(until) = &step.until {
             // Once the story has left the script, nothing that follows is worth another wait: it is looked for once.
-            let bound_ms = if self.waited_in_vain { 0 } else { plan.bounds.condition_ms };
+            let bound_ms = if self.waited_in_vain {
+                0
+            } else {
+                plan.bounds.condition_ms
+            };
             if !observer.wait_for(plan, until, bound_ms).await? {
                 self.waited_in_vain = true;
                 let what = until.in_words();

@@ -108,6 +108,7 @@ impl Store {
             more: self.more.clone(),
             set_aside: Vec::new(),
             doctored: None,
+            tampered: BTreeMap::new(),
         };
         of_operation(&seen, self.is_living).into_iter().collect()
     }

@@ -58,7 +58,7 @@ fn asked(path: &str, expected: Value, record: &Record) -> (Verdict, CheckResult)
 
 #[test]
 fn the_story_has_the_observation_that_is_asked_for() {
-    let observes = |step: &Step| matches!(step, Step::Observe { label, .. } if label == "end");
+    let observes = |step: &Step| matches!(step, Step::Observe(observe) if observe.label == "end");
     assert!(case().steps.iter().any(observes));
 }
 
