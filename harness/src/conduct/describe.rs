@@ -46,6 +46,7 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
             read_effects: target.read_effects.clone(),
             read_ledger: target.read_ledger.clone(),
             read_more: target.read_more.clone(),
+            protocol: target.protocol.revision(),
             artifacts: Vec::new(),
         },
         server: None::<ServerSeen>,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::baseline::Baseline;
 use super::verdict::Verdict;
 use crate::plan::Naming;
+use crate::protocol::Revision;
 use crate::readback::Selector;
 use crate::target::{Contract, Identity, Replies, TargetSource};
 
@@ -165,6 +166,9 @@ pub struct TargetSummary {
     /// What else is read, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub read_more: BTreeMap<String, Selector>,
+    /// The revision of MCP that was wanted; absent where it was the server's to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Revision>,
     /// Digests of what was launched.
     pub artifacts: Vec<ArtifactDigest>,
 }
@@ -172,7 +176,8 @@ pub struct TargetSummary {
 impl TargetSummary {
     /// One line: name, source, contract; the words of the run itself.
     pub fn title(&self) -> String {
-        self.source.title(&self.name, self.contract.preset.name())
+        self.source
+            .title(&self.name, self.contract.preset.name(), self.protocol)
     }
 }
 
