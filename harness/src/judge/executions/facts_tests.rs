@@ -101,6 +101,17 @@ fn a_late_act_is_one_of_a_worker_whose_lease_had_ended() {
     assert_eq!(late(&["x stale_rejected - - complete"]), 0, "it names nobody");
 }
 
+#[test]
+fn a_worker_whose_execution_was_cancelled_acts_late() {
+    let late = |act: &str| {
+        let lines = ["x submitted", "x ready", "x claimed 1 A", "x cancelled", act];
+        Store::quiet().log(&lines).fact("late_acts")
+    };
+    assert_eq!(late("x stale_rejected 1 A complete"), 1);
+    assert_eq!(late("x completed 1 A"), 1);
+    assert_eq!(late("x duplicate_detected"), 0);
+}
+
 /// Whoever expires the lease of a last attempt says of it that it failed; its worker did nothing.
 #[test]
 fn the_end_of_a_last_attempt_is_no_act_of_its_worker() {
