@@ -67,7 +67,7 @@ fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
         store: Kept::open(&trouble.database(options), options)?,
         postponed: None,
         behind: None,
-        initialized: false,
+        revision: None,
         client: Client::new(),
     };
     while let Some(frame) = server.client.next_frame()? {
@@ -75,6 +75,10 @@ fn serve(options: &Options, trouble: &Trouble) -> Result<(), Box<dyn Error>> {
         // A notification gets no answer.
         let Some(request) = Request::of(&frame) else { continue };
         if let Some(reply) = server.answer(&request)? {
+            let reply = match &server.revision {
+                Some(revision) if !request.is_modern => protocol::in_revision(reply, revision),
+                Some(_) | None => reply,
+            };
             trouble.before_reply(&request)?;
             let reply = trouble.instead_of(&request, reply);
             say(&reply)?;
@@ -104,8 +108,8 @@ struct Server<'a> {
     postponed: Option<Order>,
     /// The thread that commits behind the replies: only a server that misbehaves has one.
     behind: Option<Behind>,
-    /// Whether the handshake of the legacy era has been done.
-    initialized: bool,
+    /// The revision that the handshake of the legacy era came to, once it has been done.
+    revision: Option<String>,
     client: Client,
 }
 
@@ -119,9 +123,11 @@ impl Server<'_> {
         Ok(Some(match request.method.as_str() {
             "server/discover" if era.is_modern() => protocol::discovered(request, &self.trouble.name()),
             "initialize" if era.is_legacy() => {
-                self.initialized = true;
+                let revision = self.trouble.revision(request.revision(&self.options.revisions));
                 self.client.declares(request.capabilities());
-                protocol::initialized(request, &self.trouble.name())
+                let reply = protocol::initialized(request, &self.trouble.name(), &revision);
+                self.revision = Some(revision);
+                reply
             }
             "ping" => protocol::result(request, &serde_json::json!({})),
             "tools/list" => protocol::tools(request),
@@ -137,7 +143,7 @@ impl Server<'_> {
 
     /// A modern request carries its revision; a legacy one comes after the handshake.
     fn may_call(&self, request: &Request) -> bool {
-        (self.options.era.is_modern() && request.is_modern) || self.initialized
+        (self.options.era.is_modern() && request.is_modern) || self.revision.is_some()
     }
 
     fn call(&mut self, request: &Request) -> Result<Option<Value>, Box<dyn Error>> {

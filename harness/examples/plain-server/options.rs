@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use crate::elicitation::Field;
+use crate::protocol;
 use crate::trouble::Kind;
 
 /// A small MCP server that keeps orders in SQLite
@@ -16,6 +17,9 @@ pub(crate) struct Options {
     /// The era of MCP that is spoken
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) era: Era,
+    /// The revisions of the legacy era that are spoken; a client that asks for another one is answered with the first
+    #[arg(long, value_delimiter = ',', default_value = protocol::REVISIONS_LEGACY)]
+    pub(crate) revisions: Vec<String>,
     /// In what the orders are kept; all but a database are files at the path that `--database` names
     #[arg(long, value_enum, default_value = "database")]
     pub(crate) keep_in: KeepIn,

@@ -12,7 +12,10 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 
 const REVISION_MODERN: &str = "2026-07-28";
-const REVISION_LEGACY: &str = "2025-11-25";
+/// Those with a handshake, the newest first.
+pub(crate) const REVISIONS_LEGACY: &str = "2025-11-25,2025-06-18,2025-03-26,2024-11-05";
+/// The first one whose results may be structured.
+const REVISION_STRUCTURED: &str = "2025-06-18";
 /// The key of an order in `_meta`.
 const META_KEY: &str = "example.com/key";
 
@@ -54,6 +57,14 @@ impl Request {
     /// What a client of the legacy era declares in its handshake.
     pub(crate) fn capabilities(&self) -> &Value {
         &self.params["capabilities"]
+    }
+
+    /// The revision that a client of the legacy era asks for, or instead of one that is not among `spoken` the first of them.
+    pub(crate) fn revision(&self, spoken: &[String]) -> String {
+        let wanted = spoken
+            .iter()
+            .find(|revision| self.params["protocolVersion"] == **revision);
+        wanted.or(spoken.first()).cloned().unwrap_or_default()
     }
 
     /// The tool call that it is, or what is wrong with it.
@@ -112,11 +123,11 @@ pub(crate) fn discovered(request: &Request, name: &str) -> Value {
 }
 
 /// The answer to `initialize`, the handshake of the legacy era.
-pub(crate) fn initialized(request: &Request, name: &str) -> Value {
+pub(crate) fn initialized(request: &Request, name: &str, revision: &str) -> Value {
     let info = json!({"name": name, "version": env!("CARGO_PKG_VERSION")});
     result(
         request,
-        &json!({"protocolVersion": REVISION_LEGACY, "capabilities": {"tools": {}}, "serverInfo": info}),
+        &json!({"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": info}),
     )
 }
 
@@ -145,6 +156,17 @@ pub(crate) fn tool_result(request: &Request, content: &Value) -> Value {
         request,
         &json!({"resultType": "complete", "content": text, "structuredContent": content, "isError": false}),
     )
+}
+
+/// The reply in a revision of the legacy era: what came later is not in it. Revisions are dates, so they compare as texts.
+pub(crate) fn in_revision(mut reply: Value, revision: &str) -> Value {
+    if let Some(result) = reply.get_mut("result").and_then(Value::as_object_mut) {
+        result.remove("resultType");
+        if revision < REVISION_STRUCTURED {
+            result.remove("structuredContent");
+        }
+    }
+    reply
 }
 
 /// What a tool says no to, with a reason that a program can read.

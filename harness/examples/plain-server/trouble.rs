@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     RestartFails,
     /// Exit when the first request is not `initialize`, as some servers of the legacy era do
     ExitOnDiscover,
+    /// Answer `initialize` with 2024-11-05, whatever was asked for
+    OtherRevision,
     /// Answer nothing at all
     NeverAnswer,
     /// Answer everything but writes, and write nothing
@@ -45,6 +47,8 @@ pub(crate) enum Kind {
     DieOnWrite,
     /// Send notifications before each reply, with errors and numbers in them
     NotificationBeforeReply,
+    /// Send notifications before each reply, several on a line, as 2025-03-26 allows and no other revision
+    BatchBeforeReply,
     /// Send a line of 50 MiB when a write comes
     BigLine,
     /// Leave a child that has gone into a session of its own and keeps standard output open
@@ -129,6 +133,15 @@ impl Trouble {
             format!("{name}{HOSTILE}")
         } else {
             name.to_owned()
+        }
+    }
+
+    /// The revision that the answer to `initialize` names.
+    pub(crate) fn revision(&self, revision: String) -> String {
+        if self.has(Kind::OtherRevision) {
+            "2024-11-05".to_owned()
+        } else {
+            revision
         }
     }
 
@@ -219,6 +232,10 @@ impl Trouble {
         }
         if self.has(Kind::JsonLogs) {
             say(&json!({"level": "info", "msg": request.method}))?;
+        }
+        if self.has(Kind::BatchBeforeReply) {
+            let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            say(&json!([changed, changed]))?;
         }
         if self.has(Kind::NotificationBeforeReply) {
             say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))?;

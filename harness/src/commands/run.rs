@@ -132,6 +132,7 @@ fn show_dry_run(format: Format, dry: &DryRun, printer: &mut Printer) -> ExitStat
 fn show_plan(printer: &mut Printer, dry: &DryRun) {
     let mut line = |label: &str, text: &str| printer.line(&[span(Style::Bold, format!("{label:<10}")), plain(text)]);
     line("target", &dry.target);
+    line("protocol", &dry.protocol.in_words());
     line("launch", &dry.command.join(" "));
     if let Some(kill) = &dry.kill {
         line("kill with", &kill.join(" "));
@@ -250,7 +251,7 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&json!({
             "event": "end", "totals": report.totals, "target": report.target, "evidence": report.evidence,
-            "did_not_start": report.did_not_start, "blind": report.blind, "baseline": report.baseline, "exit": report.exit,
+            "did_not_start": report.did_not_start, "hint": report.hint, "blind": report.blind, "baseline": report.baseline, "exit": report.exit,
         })),
     }
     status

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::protocol::Protocol;
 use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_cwd, set_effects, set_kill, set_write};
 
 /// A file of variables is never larger than this, in bytes.
@@ -49,6 +51,10 @@ pub(super) struct TargetArguments {
     /// `{launch}`, here and in the server's command, is a text that no other launch has
     #[arg(long, value_name = "CMD")]
     kill: Option<String>,
+    /// Revision of MCP to speak, and no other; `auto`, as when absent, finds out what the server speaks. Wins over `protocol` in
+    /// a profile
+    #[arg(long, value_name = "REVISION", value_parser = protocols())]
+    protocol: Option<Protocol>,
     /// Pass on your whole environment, not only the usual list
     #[arg(long)]
     inherit_env: bool,
@@ -97,6 +103,9 @@ impl TargetArguments {
         }
         if let Some(cwd) = &self.cwd {
             set_cwd(target, folder, cwd);
+        }
+        if let Some(protocol) = self.protocol {
+            target.want(protocol);
         }
         let launch = &mut target.launch;
         launch.inherit_env |= self.inherit_env;
@@ -165,11 +174,19 @@ impl TargetArguments {
         if let Some(line) = &self.kill {
             flag("--kill", line);
         }
+        if let Some(protocol) = self.protocol {
+            flag("--protocol", protocol.name());
+        }
         if self.inherit_env {
             words.push("--inherit-env".to_owned());
         }
         words
     }
+}
+
+/// What `--protocol` takes.
+pub(super) fn protocols() -> impl TypedValueParser<Value = Protocol> {
+    PossibleValuesParser::new(Protocol::NAMES).try_map(|name| name.parse::<Protocol>())
 }
 
 /// Reads `NAME=VALUE` lines; empty lines and those that begin with `#` are passed over, `export ` and one pair of quotes

@@ -50,6 +50,7 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
             processes: (target.processes.iter())
                 .map(|(role, process)| (*role, process.command.clone()))
                 .collect(),
+            protocol: target.protocol.revision(),
             artifacts: Vec::new(),
         },
         server: None::<ServerSeen>,

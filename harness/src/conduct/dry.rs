@@ -6,6 +6,7 @@ use super::conductor::{case_named, plan_case, setting_of};
 use super::request::{ConductError, Request};
 use crate::case::{Role, StartStep};
 use crate::plan::Plan;
+use crate::protocol::Protocol;
 use crate::readback::Selector;
 
 /// What a run would do.
@@ -13,6 +14,8 @@ use crate::readback::Selector;
 pub struct DryRun {
     /// The target in one line.
     pub target: String,
+    /// The revision of MCP that is wanted.
+    pub protocol: Protocol,
     /// Program and arguments, filled in for the first case.
     pub command: Vec<String>,
     /// The command that kills the server, filled in likewise, where what is launched does not own it.
@@ -63,6 +66,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let text = |word: &std::ffi::OsString| word.to_string_lossy().into_owned();
     Ok(DryRun {
         target: request.target.title(),
+        protocol: request.target.protocol,
         command: std::iter::once(&spec.program).chain(&spec.args).map(text).collect(),
         kill: kill.map(|kill| kill.words()),
         cannot_kill: target.launch.cannot_kill(),

@@ -88,8 +88,8 @@ impl<'a> Answers<'a> {
         let Some(question) = Question::of(frame) else {
             return Some(Response::ByRule(by_rule));
         };
-        if self.offer == Offer::Nothing || !question.is_form() {
-            self.refused = Some(why_refused(question, self.responses));
+        if self.offer != Offer::Forms || !question.is_form() {
+            self.refused = Some(why_refused(question, self.responses, self.offer));
             return Some(Response::ByRule(by_rule));
         }
         if self.given == ROUNDS_MAX {
@@ -246,7 +246,13 @@ fn has_nothing_else(question: Question<'_>, answer: &Value) -> bool {
     members.all(|(name, _)| asked.is_some_and(|asked| asked.contains_key(name)))
 }
 
-fn why_refused(question: Question<'_>, given: Given<'_>) -> String {
+fn why_refused(question: Question<'_>, given: Given<'_>, offer: Offer) -> String {
+    if offer == Offer::Unknown {
+        return format!(
+            "{}; it was refused, because the revision that is spoken has no elicitation, which came with 2025-06-18",
+            asks(question)
+        );
+    }
     if question.is_form() {
         return format!(
             "{}; it was refused, because {} answers no form; {}",
@@ -263,6 +269,7 @@ fn why_refused(question: Question<'_>, given: Given<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Revision;
     use serde_json::{Map, json};
 
     fn responses(list: &[(&str, Value)]) -> Map<String, Value> {
@@ -378,7 +385,12 @@ mod tests {
     #[test]
     fn questions_are_bounded() {
         let call = call(responses(&[("only", accept(&json!({"note": "x"})))]));
-        let mut answers = Answers::new(&call, Offer::of(&call.responses), false, false);
+        let mut answers = Answers::new(
+            &call,
+            Offer::of(Some(&call.responses), Revision::newest(Era::Legacy)),
+            false,
+            false,
+        );
         let frame = asking(&["note"], &["note"]);
         for _ in 0..ROUNDS_MAX {
             assert!(matches!(answers.to(&frame), Some(Response::Round(_))));

@@ -12,7 +12,7 @@ use super::scribe::Scribe;
 use super::session::{Answer, Ending, Session};
 use super::stage::RunSetting;
 use crate::case::{Role, StartStep};
-use crate::protocol::{self, Era, Probed, REVISION_MODERN, ServerIdentity};
+use crate::protocol::{self, Era, Probed, Protocol, REVISION_MODERN, ServerIdentity};
 use crate::record::{CaseFolder, ServerSeen};
 use crate::target::TargetSource;
 
@@ -38,11 +38,16 @@ enum Hint {
     Environment,
     Silence,
     Executable,
+    /// No modern server, and no other is wanted.
+    NotModern,
+    /// A server that does not take the legacy revision that is wanted.
+    OtherRevision,
 }
 
 impl Hint {
-    fn is_environment(self) -> bool {
-        self == Self::Environment
+    /// Whether it is no help where a program or a module is not there.
+    fn needs_a_program(self) -> bool {
+        matches!(self, Self::Environment | Self::NotModern)
     }
 
     /// In the words of where the target came from.
@@ -67,6 +72,13 @@ impl Hint {
             }
             Self::Executable if by_flags => "make it executable (chmod +x), or name its interpreter first",
             Self::Executable => "make it executable (chmod +x), or name its interpreter first in launch.command",
+            Self::NotModern => {
+                "--protocol auto finds out what the server speaks; older revisions begin with `initialize`, such as \
+                 --protocol 2025-11-25"
+            }
+            Self::OtherRevision => {
+                "--protocol auto finds out what the server speaks, and takes the revision that it answers with"
+            }
         }
     }
 }
@@ -106,11 +118,21 @@ pub async fn probe(
         folder,
         start_ms,
     };
-    let mut session = match probing.launch(scribe, "discover", Era::Modern) {
+    let (process, era) = match setting.target.protocol.era() {
+        Some(Era::Legacy) => ("initialize", Era::Legacy),
+        Some(Era::Modern) | None => ("discover", Era::Modern),
+    };
+    let mut session = match probing.launch(scribe, process, era) {
         Ok(session) => session,
         Err(DriveError::Launch(error)) => return Ok(not_launched(&error, &setting.target.source)),
         Err(error) => return Err(error),
     };
+    if let Protocol::Only(_) = setting.target.protocol {
+        return match era {
+            Era::Modern => probing.discover(session, scribe).await,
+            Era::Legacy => probing.initialize(session, scribe).await,
+        };
+    }
     let answer = session.shake_hands(scribe, probing.bound_ms()).await?;
     let probed = match &answer {
         Answer::Reply(reply) => protocol::read_probe(reply),
@@ -120,9 +142,7 @@ pub async fn probe(
         Probed::Modern(identity) => probing.listed(session, scribe, identity, REVISION_MODERN).await,
         Probed::TooNew(versions) => {
             probing.end(session, scribe).await?;
-            let versions = versions.join(", ");
-            let reason = format!("it speaks only {versions}; this harness knows up to {REVISION_MODERN}");
-            Ok(probing.did_not_start("discover", reason, None))
+            Ok(probing.did_not_start("discover", too_new(&versions), None))
         }
         // After the end of the stream, `initialize` goes to a fresh process.
         Probed::Legacy if session.stream_ended() => {
@@ -161,11 +181,44 @@ impl Probing<'_> {
             .setting
             .launch_spec(&stage, Role::Server, self.folder.stderr_file(process))?;
         let kill = self.setting.kill_command(&stage)?;
-        Ok(Session::launch(scribe, process, &spec, kill, era)?.offering(self.setting.offer()))
+        Ok(Session::launch(scribe, process, &spec, kill, era)?
+            .asking_for(self.setting.target.protocol, self.setting.offer()))
+    }
+
+    /// The modern era, which alone is wanted.
+    async fn discover(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {
+        let process = session.process.clone();
+        let answer = session.shake_hands(scribe, self.start_ms).await?;
+        let (instead, _) = session.instead();
+        let reason = match &answer {
+            Answer::Reply(reply) => match protocol::read_probe(reply) {
+                Probed::Modern(identity) => return self.listed(session, scribe, identity, REVISION_MODERN).await,
+                Probed::TooNew(versions) => {
+                    self.end(session, scribe).await?;
+                    return Ok(self.did_not_start(&process, too_new(&versions), None));
+                }
+                Probed::Legacy => {
+                    let said = protocol::said_to_discover(reply);
+                    format!("it was asked for {REVISION_MODERN}, and answered `server/discover` {said}")
+                }
+            },
+            Answer::TimedOut => format!(
+                "it was asked for {REVISION_MODERN}, and did not answer `server/discover` within {} ms{instead}",
+                self.start_ms
+            ),
+            Answer::Gone => {
+                let exit = self.end(session, scribe).await?;
+                let reason = format!("{exit} before it answered `server/discover`{instead}");
+                return Ok(self.did_not_start(&process, reason, Some(Hint::NotModern)));
+            }
+        };
+        self.end(session, scribe).await?;
+        Ok(self.did_not_start(&process, reason, Some(Hint::NotModern)))
     }
 
     async fn initialize(&self, mut session: Session, scribe: &mut Scribe) -> Result<Found, DriveError> {
         let process = session.process.clone();
+        let wanted = self.setting.target.protocol;
         let answer = session.shake_hands(scribe, self.start_ms).await?;
         // The answer to the first probe came late: the server is slow to start, and modern all the same. After
         // `initialize` it may be confused, so the next words go to a fresh process.
@@ -181,22 +234,23 @@ impl Probing<'_> {
             return Ok(self.did_not_start("discover-again", reason, None));
         }
         let (reason, hint) = match &answer {
-            Answer::Reply(reply) => {
-                if let Some((revision, identity)) = protocol::read_initialize(reply) {
-                    return self.listed(session, scribe, identity, &revision).await;
-                }
-                let said = match reply.pointer("/error/message").and_then(Value::as_str) {
-                    Some(text) => format!("with an error: {}", protocol::shortened(text, protocol::SAID_CHARS_MAX)),
-                    None => "without a protocol version".to_owned(),
-                };
-                (format!("it answered `initialize` {said}"), None)
-            }
+            Answer::Reply(reply) => match protocol::read_initialize(reply, wanted) {
+                Ok((revision, identity)) => return self.listed(session, scribe, identity, &revision).await,
+                Err(reason) => (reason, wanted.revision().map(|_| Hint::OtherRevision)),
+            },
             Answer::TimedOut => {
-                let silent = format!(
-                    "it answered neither `server/discover` within {} ms nor `initialize` within {} ms",
-                    self.bound_ms(),
-                    self.start_ms
-                );
+                let silent = match wanted {
+                    Protocol::Auto => format!(
+                        "it answered neither `server/discover` within {} ms nor `initialize` within {} ms",
+                        self.bound_ms(),
+                        self.start_ms
+                    ),
+                    Protocol::Only(revision) => format!(
+                        "it was asked for {}, and did not answer `initialize` within {} ms",
+                        revision.name(),
+                        self.start_ms
+                    ),
+                };
                 // What came is more to the point than what may be.
                 let (instead, is_meant) = session.instead();
                 (format!("{silent}{instead}"), (!is_meant).then_some(Hint::Silence))
@@ -249,13 +303,18 @@ impl Probing<'_> {
         let last_words = last_words(&self.folder.stderr_file(process), LAST_WORDS_LINES);
         // A program that is not there, or lacks a module, is not mended by more variables.
         let is_missing = |line: &String| NOT_THE_ENVIRONMENT.iter().any(|text| line.contains(text));
-        let hint = hint.filter(|hint| !(hint.is_environment() && last_words.iter().any(is_missing)));
+        let hint = hint.filter(|hint| !(hint.needs_a_program() && last_words.iter().any(is_missing)));
         Found::DidNotStart {
             reason,
             hint: hint.map(|hint| hint.text(&self.setting.target.source)),
             last_words,
         }
     }
+}
+
+fn too_new(versions: &[String]) -> String {
+    let versions = protocol::shortened(&versions.join(", "), protocol::SAID_CHARS_MAX);
+    format!("it speaks only {versions}; this harness knows up to {REVISION_MODERN}")
 }
 
 fn not_launched(error: &LaunchError, source: &TargetSource) -> Found {

@@ -1,4 +1,4 @@
-//! One server process and the conversation with it: launch, handshake, requests, end.
+//! One server process and the conversation with it: launch, handshake, requests; its end is in [`ending`].
 
 mod ending;
 
@@ -14,7 +14,7 @@ use super::process::{Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
 use crate::fault::Delivery;
-use crate::protocol::{self, Era, Offer, Reply};
+use crate::protocol::{self, Era, Offer, Protocol, Reply};
 use crate::record::{Body, Direction, Message};
 
 pub(super) use ending::{Ending, Stopped};
@@ -31,6 +31,8 @@ pub(super) struct Session {
     /// The name that the case gives it.
     pub process: String,
     era: Era,
+    /// Which revision is wanted.
+    wanted: Protocol,
     offer: Offer,
     launched: Launched,
     /// The server, where what was launched does not own it.
@@ -95,6 +97,7 @@ impl Session {
         Ok(Self {
             process: process.to_owned(),
             era,
+            wanted: Protocol::Auto,
             offer: Offer::Nothing,
             launched,
             outside,
@@ -123,8 +126,9 @@ impl Session {
         self.era
     }
 
-    /// Says in the handshake of the legacy era that this can be answered.
-    pub(super) fn offering(mut self, offer: Offer) -> Self {
+    /// Says in the handshake of the legacy era which revision is wanted, and what can be answered.
+    pub(super) fn asking_for(mut self, wanted: Protocol, offer: Offer) -> Self {
+        self.wanted = wanted;
         self.offer = offer;
         self
     }
@@ -150,13 +154,15 @@ impl Session {
         let id = scribe.new_id();
         let request = match self.era {
             Era::Modern => protocol::discover(id),
-            Era::Legacy => protocol::initialize(id, self.offer),
+            Era::Legacy => protocol::initialize(id, self.wanted.spoken_in(Era::Legacy), self.offer),
         };
         let answer = self.ask(scribe, &request, bound_ms).await?;
         if self.era == Era::Modern && answer == Answer::TimedOut {
             self.probe_id = Some(request["id"].clone());
         }
-        if self.era == Era::Legacy && matches!(answer, Answer::Reply(_)) {
+        // Nothing more is said to a server that is not taken at its answer: that is how a client turns it down.
+        let is_taken = |reply| protocol::read_initialize(reply, self.wanted).is_ok();
+        if self.era == Era::Legacy && matches!(&answer, Answer::Reply(reply) if is_taken(reply)) {
             self.send(scribe, &protocol::initialized(), bound_ms).await?;
         }
         Ok(answer)

@@ -14,7 +14,7 @@ use super::process::LaunchSpec;
 use super::seed;
 use crate::case::{Role, Rotation, StartStep};
 use crate::plan::{Naming, common_values};
-use crate::protocol::Offer;
+use crate::protocol::{Era, Offer};
 use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
 
 /// Where the injected clock starts, in Unix seconds.
@@ -123,8 +123,10 @@ impl RunSetting {
     /// What is offered in the handshake of the legacy era: forms, where the profile has answers to forms. A server that can
     /// do without an answer then writes without one, and is not stopped by a question.
     pub(super) fn offer(&self) -> Offer {
+        let revision = self.target.protocol.spoken_in(Era::Legacy);
         let write = self.target.write.as_ref();
-        write.map_or(Offer::Nothing, |write| Offer::of(&write.responses))
+        let responses = write.map(|write| &write.responses);
+        Offer::of(responses, revision)
     }
 
     /// Resolves what needs the environment: secrets.

@@ -8,7 +8,7 @@ use super::rows;
 use super::steps::outcome;
 use crate::case::{Basis, Case, Check, From, Promise, Step, Surface};
 use crate::plan::Plan;
-use crate::protocol;
+use crate::protocol::{self, Revision};
 use crate::record::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
     VERDICT_FORMAT, Verdict,
@@ -246,6 +246,7 @@ fn unclean_stops(record: &Record) -> impl Iterator<Item = String> {
 /// Lines on standard output that are neither request, notification nor response: the protocol allows nothing else there.
 /// What a kill cut off does not count.
 fn stray_output(record: &Record) -> Option<String> {
+    let may_batch = speaks_batches(record);
     let strays: Vec<u64> = record
         .events
         .iter()
@@ -254,7 +255,10 @@ fn stray_output(record: &Record) -> Option<String> {
                 return false;
             };
             let is_cut = message.length.is_some() || message.unterminated;
-            let is_message = message.payload.as_ref().is_some_and(protocol::is_message);
+            let is_message = message
+                .payload
+                .as_ref()
+                .is_some_and(|frame| protocol::is_message(frame) || (may_batch && protocol::is_batch(frame)));
             message.direction == Direction::ServerToClient && !is_message && !is_cut
         })
         .map(|event| event.seq)
@@ -265,4 +269,19 @@ fn stray_output(record: &Record) -> Option<String> {
          so let the server print to standard error",
         strays.len()
     ))
+}
+
+/// Whether a handshake of the record came to the one revision in which a line may be a batch of messages.
+fn speaks_batches(record: &Record) -> bool {
+    record.events.iter().any(|event| {
+        let Body::Message(message) = &event.body else {
+            return false;
+        };
+        let answered = message
+            .payload
+            .as_ref()
+            .and_then(|frame| frame.pointer("/result/protocolVersion"));
+        message.direction == Direction::ServerToClient
+            && answered.is_some_and(|name| name == Revision::V2025_03_26.name())
+    })
 }

@@ -17,6 +17,7 @@ pub struct Target {
     store: Option<String>,
     store_seed: Option<PathBuf>,
     effects: Option<String>,
+    protocol: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +53,7 @@ impl Target {
             store: None,
             store_seed: None,
             effects: None,
+            protocol: None,
         }
     }
 
@@ -99,6 +101,13 @@ impl Target {
         self
     }
 
+    /// The revision of MCP to speak, such as `2025-06-18`, and no other; what the server speaks where it is not said.
+    #[must_use]
+    pub fn protocol(mut self, revision: impl Into<String>) -> Self {
+        self.protocol = Some(revision.into());
+        self
+    }
+
     /// The target as everything else knows it, or what is wrong with what was said.
     pub(super) fn resolve(&self, folder: &Path) -> Result<resolved::Target, String> {
         let mut target = match &self.from {
@@ -113,6 +122,9 @@ impl Target {
         self.describe_command(&mut target, folder)?;
         if let (Some(program), Some(first)) = (&self.program, target.launch.command.first_mut()) {
             *first = literal(&folder.join(program).display().to_string());
+        }
+        if let Some(protocol) = &self.protocol {
+            target.want(protocol.parse().map_err(|error| format!("protocol: {error}"))?);
         }
         for (name, value) in &self.env {
             target.launch.secrets.remove(name);
@@ -152,6 +164,7 @@ fn named(profile: Option<PathBuf>, command: Vec<String>, folder: &Path) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Protocol, Revision};
 
     fn folder() -> &'static Path {
         Path::new("/a/package")
@@ -163,13 +176,15 @@ mod tests {
             .program("/target/{debug}/orders")
             .write("create", r#"{"note": "{marker}", "key": "{operation}"}"#)
             .store("{data}/o.db")
-            .env("MODE", "x");
+            .env("MODE", "x")
+            .protocol("2025-06-18");
         let target = target.resolve(folder()).expect("a target");
         assert_eq!(
             target.launch.command,
             ["/target/{{debug}}/orders", "--database", "{data}/o.db"]
         );
         assert_eq!(target.launch.env["MODE"], "x");
+        assert_eq!(target.protocol, Protocol::Only(Revision::V2025_06_18));
         assert_eq!(target.identity, resolved::Identity::Argument("key".to_owned()));
     }
 
@@ -182,6 +197,10 @@ mod tests {
             (bare().store("{data}/o.db"), "`store` needs `write`"),
             (bare().write("create", "[]").store("{data}/o.db"), "are no JSON object"),
             (bare().write("create", "{}").store("{data}/o.db"), "carries no {marker}"),
+            (
+                bare().protocol("2025-06-19"),
+                "protocol: `2025-06-19` is none of auto, 2026-07-28,",
+            ),
             (Target::from_profile("mcp.toml"), "/a/package/mcp.toml"),
             (
                 Target::from_toml("format = 1\nnam = 1"),

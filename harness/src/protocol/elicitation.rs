@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::revision::Revision;
+
 /// JSON-RPC: the method is not known.
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -16,6 +18,8 @@ const METHOD: &str = "elicitation/create";
 /// What our side offers in `initialize`. A client that declares what it cannot do is asked, and has nothing to say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Offer {
+    /// Nothing, because the revision that is spoken knows no such question.
+    Unknown,
     /// Nothing.
     #[default]
     Nothing,
@@ -24,9 +28,11 @@ pub enum Offer {
 }
 
 impl Offer {
-    /// Forms, where one of the answers of a profile is an answer to a form.
-    pub fn of(responses: &Map<String, Value>) -> Self {
-        if responses.values().any(is_form_answer) {
+    /// Forms, where one of the answers of a profile is an answer to a form, and the revision has questions at all.
+    pub fn of(responses: Option<&Map<String, Value>>, revision: Revision) -> Self {
+        if !revision.has_elicitation() {
+            Self::Unknown
+        } else if responses.is_some_and(|responses| responses.values().any(is_form_answer)) {
             Self::Forms
         } else {
             Self::Nothing
@@ -36,7 +42,7 @@ impl Offer {
     /// The capabilities that say it. An empty object means forms, in 2025-06-18 and in 2025-11-25.
     pub(super) fn capabilities(self) -> Value {
         match self {
-            Self::Nothing => json!({}),
+            Self::Unknown | Self::Nothing => json!({}),
             Self::Forms => json!({"elicitation": {}}),
         }
     }
@@ -118,11 +124,11 @@ pub fn answer_server_request(frame: &Value, offer: Offer) -> Option<Value> {
         (_, Some(question)) if offer == Offer::Forms && question.is_form() => {
             question.answer(&json!({"action": "cancel"}))
         }
-        (_, Some(_)) => refused(
+        (_, Some(_)) if offer != Offer::Unknown => refused(
             INVALID_PARAMS,
             format!("{method} in this mode was not declared by this client"),
         ),
-        (method, None) => refused(METHOD_NOT_FOUND, format!("{method} is not offered by this client")),
+        (method, _) => refused(METHOD_NOT_FOUND, format!("{method} is not offered by this client")),
     })
 }
 
@@ -151,11 +157,24 @@ mod tests {
     }
 
     #[test]
-    fn only_answers_to_forms_make_an_offer() {
-        let offer = |answer: Value| Offer::of(&Map::from_iter([("key".to_owned(), answer)]));
-        assert_eq!(offer(json!({"action": "accept", "content": {}})), Offer::Forms);
-        assert_eq!(offer(json!({"roots": []})), Offer::Nothing);
-        assert_eq!(Offer::of(&Map::new()), Offer::Nothing);
+    fn only_answers_to_forms_make_an_offer_and_only_where_there_is_elicitation() {
+        let answers = |answer: Value| Map::from_iter([("key".to_owned(), answer)]);
+        let form = answers(json!({"action": "accept", "content": {}}));
+        let roots = answers(json!({"roots": []}));
+        for revision in Revision::ALL {
+            let is_older = ["2025-03-26", "2024-11-05"].contains(&revision.name());
+            let (offer, none) = if is_older {
+                (Offer::Unknown, Offer::Unknown)
+            } else {
+                (Offer::Forms, Offer::Nothing)
+            };
+            assert_eq!(Offer::of(Some(&form), revision), offer, "{}", revision.name());
+            for responses in [Some(&roots), Some(&Map::new()), None] {
+                assert_eq!(Offer::of(responses, revision), none, "{}", revision.name());
+            }
+            let declared = offer.capabilities();
+            assert_eq!(declared.get("elicitation").is_some(), !is_older, "{}", revision.name());
+        }
     }
 
     #[test]
@@ -168,6 +187,7 @@ mod tests {
             ("sampling/createMessage", Offer::Forms, METHOD_NOT_FOUND),
             ("no/such", Offer::Forms, METHOD_NOT_FOUND),
             (METHOD, Offer::Nothing, INVALID_PARAMS),
+            (METHOD, Offer::Unknown, METHOD_NOT_FOUND),
         ] {
             let frame = json!({"jsonrpc": "2.0", "id": 1, "method": method});
             let answer = answer_server_request(&frame, offer).expect("an answer");

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::REVISION_MODERN;
+use super::instead::{SAID_CHARS_MAX, shortened};
+use super::revision::Protocol;
 
 /// Errors by which a server that speaks the modern era refuses a probe (header mismatch, missing capability,
 /// unsupported version): MCP 2026-07-28, error codes.
@@ -66,11 +68,41 @@ pub fn read_probe(reply: &Value) -> Probed {
     Probed::Modern(identity(meta.or_else(|| reply.pointer("/result/serverInfo"))))
 }
 
-/// Reads the answer to `initialize`: the revision that the server chose, and who it is.
-pub fn read_initialize(reply: &Value) -> Option<(String, ServerIdentity)> {
-    let result = reply.get("result")?;
-    let revision = result.get("protocolVersion")?.as_str()?;
-    Some((revision.to_owned(), identity(result.get("serverInfo"))))
+/// Reads the answer to `initialize`: the revision that the server chose, and who it is; or why it is not taken.
+///
+/// A server may choose another revision than it was asked for (MCP, lifecycle, version negotiation). That is no mistake, and
+/// not what a user wants who named one.
+pub fn read_initialize(reply: &Value, wanted: Protocol) -> Result<(String, ServerIdentity), String> {
+    let version = reply.pointer("/result/protocolVersion").and_then(Value::as_str);
+    let Some(version) = version else {
+        let said = error_of(reply).unwrap_or_else(|| "without a protocol version".to_owned());
+        return Err(match wanted.revision() {
+            Some(revision) => format!("it was asked for {}, and answered `initialize` {said}", revision.name()),
+            None => format!("it answered `initialize` {said}"),
+        });
+    };
+    match wanted.revision() {
+        Some(revision) if revision.name() != version => Err(format!(
+            "it was asked for {} and speaks {}",
+            revision.name(),
+            shortened(version, SAID_CHARS_MAX)
+        )),
+        Some(_) | None => Ok((version.to_owned(), identity(reply.pointer("/result/serverInfo")))),
+    }
+}
+
+/// What a server of the legacy era said to `server/discover`, in words that follow "it answered".
+pub(crate) fn said_to_discover(reply: &Value) -> String {
+    let named = versions(reply.pointer("/result/supportedVersions"));
+    error_of(reply).unwrap_or_else(|| match named.as_slice() {
+        [] => "without the revisions that it speaks".to_owned(),
+        named => format!("that it speaks {}", shortened(&named.join(", "), SAID_CHARS_MAX)),
+    })
+}
+
+fn error_of(reply: &Value) -> Option<String> {
+    let text = reply.pointer("/error/message")?.as_str()?;
+    Some(format!("with an error: {}", shortened(text, SAID_CHARS_MAX)))
 }
 
 fn knows(versions: &[String]) -> bool {
@@ -102,6 +134,7 @@ fn identity(info: Option<&Value>) -> ServerIdentity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Revision;
     use serde_json::json;
 
     #[test]
@@ -145,5 +178,47 @@ mod tests {
         let beside = json!({"result": {"supportedVersions": versions, "serverInfo": info}});
         assert_eq!(read_probe(&in_meta), named);
         assert_eq!(read_probe(&beside), named);
+    }
+
+    #[test]
+    fn an_answer_to_initialize_is_taken_unless_another_revision_is_wanted() {
+        let answer = |version: &str| json!({"result": {"protocolVersion": version}});
+        let older = Protocol::Only(Revision::V2025_06_18);
+        let taken = |version: &str| Ok((version.to_owned(), ServerIdentity::default()));
+        assert_eq!(read_initialize(&answer("2025-06-18"), older), taken("2025-06-18"));
+        assert_eq!(
+            read_initialize(&answer("2025-11-25"), older),
+            Err("it was asked for 2025-06-18 and speaks 2025-11-25".to_owned())
+        );
+        // Without a wish the server's own choice is taken, whatever it is.
+        for version in ["2024-11-05", "2024-10-07"] {
+            assert_eq!(read_initialize(&answer(version), Protocol::Auto), taken(version));
+        }
+        for (reply, said) in [
+            (json!({"error": {"message": "no"}}), "with an error: no"),
+            (json!({"result": {}}), "without a protocol version"),
+        ] {
+            let reason = |who: &str| Err(format!("it {who}answered `initialize` {said}"));
+            assert_eq!(read_initialize(&reply, Protocol::Auto), reason(""));
+            assert_eq!(read_initialize(&reply, older), reason("was asked for 2025-06-18, and "));
+        }
+    }
+
+    #[test]
+    fn what_is_no_modern_answer_is_told() {
+        for (reply, said) in [
+            (
+                json!({"error": {"code": -32601, "message": "unknown method"}}),
+                "with an error: unknown method",
+            ),
+            (
+                json!({"result": {"supportedVersions": ["2025-11-25"]}}),
+                "that it speaks 2025-11-25",
+            ),
+            (json!({"result": {}}), "without the revisions that it speaks"),
+        ] {
+            assert_eq!(read_probe(&reply), Probed::Legacy);
+            assert_eq!(said_to_discover(&reply), said);
+        }
     }
 }

@@ -19,6 +19,12 @@ pub(crate) fn is_message(frame: &Value) -> bool {
     is_call || is_response
 }
 
+/// Whether a frame is a batch of messages, as JSON-RPC has it and MCP 2025-03-26 alone.
+pub(crate) fn is_batch(frame: &Value) -> bool {
+    let messages = frame.as_array();
+    messages.is_some_and(|messages| !messages.is_empty() && messages.iter().all(is_message))
+}
+
 /// What a frame is that looks as if it were meant as the reply to the request with this id, and is not.
 pub(crate) fn near_reply(frame: &Value, id: &Value) -> Option<String> {
     let members = frame.as_object()?;
@@ -81,6 +87,15 @@ pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_batch_is_one_or_more_messages_and_nothing_else() {
+        let message = json!({"jsonrpc": "2.0", "method": "notifications/message"});
+        assert!(is_batch(&json!([message, message])));
+        for frame in [json!([]), json!([message, 7]), message] {
+            assert!(!is_batch(&frame), "{frame}");
+        }
+    }
 
     #[test]
     fn only_requests_notifications_and_responses_are_messages() {

@@ -3,9 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::REVISION_MODERN;
 use super::elicitation::Offer;
 use super::handshake::Era;
-use super::{REVISION_LEGACY, REVISION_MODERN};
+use super::revision::Revision;
 
 /// The keys that every modern request carries in `_meta` (MCP 2026-07-28, stateless protocol).
 const META_KEYS: [&str; 3] = [
@@ -33,10 +34,10 @@ pub fn discover(id: u64) -> Value {
     request(Era::Modern, id, "server/discover", Map::new())
 }
 
-/// `initialize`, the legacy handshake.
-pub fn initialize(id: u64, offer: Offer) -> Value {
+/// `initialize`, the legacy handshake, which asks for a revision.
+pub fn initialize(id: u64, revision: Revision, offer: Offer) -> Value {
     let mut params = Map::new();
-    params.insert("protocolVersion".to_owned(), REVISION_LEGACY.into());
+    params.insert("protocolVersion".to_owned(), revision.name().into());
     params.insert("capabilities".to_owned(), offer.capabilities());
     params.insert("clientInfo".to_owned(), client_info());
     request(Era::Legacy, id, "initialize", params)
@@ -159,7 +160,14 @@ mod tests {
             }
         }
         assert_eq!(check_outgoing(Era::Modern, &discover(1)), Ok(()));
-        assert_eq!(check_outgoing(Era::Legacy, &initialize(1, Offer::Forms)), Ok(()));
+        let legacy = Revision::ALL
+            .into_iter()
+            .filter(|revision| revision.era() == Era::Legacy);
+        for revision in legacy {
+            let frame = initialize(1, revision, Offer::Forms);
+            assert_eq!(check_outgoing(Era::Legacy, &frame), Ok(()));
+            assert_eq!(frame["params"]["protocolVersion"], revision.name());
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::baseline::Baseline;
 use super::verdict::Verdict;
 use crate::case::Role;
 use crate::plan::Naming;
+use crate::protocol::Revision;
 use crate::readback::Selector;
 use crate::target::{Contract, Identity, Replies, TargetSource};
 
@@ -172,6 +173,9 @@ pub struct TargetSummary {
     /// Commands of what works on the store beside the server, by role; templates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processes: BTreeMap<Role, Vec<String>>,
+    /// The revision of MCP that was wanted; absent where it was the server's to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Revision>,
     /// Digests of what was launched.
     pub artifacts: Vec<ArtifactDigest>,
 }
@@ -179,7 +183,8 @@ pub struct TargetSummary {
 impl TargetSummary {
     /// One line: name, source, contract; the words of the run itself.
     pub fn title(&self) -> String {
-        self.source.title(&self.name, self.contract.preset.name())
+        self.source
+            .title(&self.name, self.contract.preset.name(), self.protocol)
     }
 }
 

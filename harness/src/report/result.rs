@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::baseline::BaselineReport;
 use crate::case::Case;
 use crate::plan::Plan;
+use crate::protocol::Revision;
 use crate::record::{CaseVerdict, Run, ServerSeen, Verdict};
 use crate::target::TargetSource;
 
@@ -67,7 +68,7 @@ pub struct RunReport {
 /// What was tested.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TargetReport {
-    /// One line: name, source, contract.
+    /// One line: name, source, contract, and the revision that is wanted.
     pub title: String,
     /// The name that the profile gives it.
     pub name: String,
@@ -80,6 +81,9 @@ pub struct TargetReport {
     pub defect: Option<String>,
     /// Why this target, where nobody named one.
     pub note: Option<&'static str>,
+    /// The revision of MCP that is wanted; absent where it is the server's to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Revision>,
     /// What the server said of itself.
     pub server: Option<ServerSeen>,
 }
@@ -288,6 +292,7 @@ impl TargetReport {
             by_flags: run.target.source == TargetSource::Command,
             defect: run.defect.clone(),
             note: (run.target.source == TargetSource::BuiltIn).then_some(NOTE_BUILT_IN),
+            protocol: run.target.protocol,
             server: run.server.clone(),
         }
     }

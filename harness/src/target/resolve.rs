@@ -18,6 +18,7 @@ use super::written::{
 };
 use crate::case::Rotation;
 use crate::document::{self, DocumentError};
+use crate::protocol::{Era, Protocol};
 
 /// Members of `params` that a `tools/call` has already.
 const RESERVED_PARAMS: [&str; 5] = ["name", "arguments", "_meta", "inputResponses", "requestState"];
@@ -77,6 +78,7 @@ pub fn command_only(command: Vec<String>) -> Target {
         rotations: BTreeMap::new(),
         reconcile: None,
         is_legacy: false,
+        protocol: Protocol::Auto,
     }
 }
 
@@ -94,6 +96,7 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
             written.format
         ));
     }
+    let protocol = written.protocol;
     let reads = reading::resolve(written.read, written.store.as_ref())?;
     let identity = resolve_identity(written.identity.at.as_deref())?;
     let write = written.write.map(|write| resolve_write(write, &identity)).transpose()?;
@@ -140,7 +143,8 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
         read_more: reads.more,
         rotations: resolve_rotations(written.rotations)?,
         reconcile: written.reconcile.map(|reconcile| reconcile.command),
-        is_legacy: false,
+        is_legacy: protocol.era() == Some(Era::Legacy),
+        protocol,
     })
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::contract::Contract;
 use super::placeholder::mentions;
 use crate::case::{Role, Rotation, Surface};
+use crate::protocol::{Era, Protocol, Revision};
 use crate::readback::Selector;
 
 /// A server under test.
@@ -54,6 +55,8 @@ pub struct Target {
     pub reconcile: Option<Vec<String>>,
     /// Whether the server is known to speak the legacy era, in which a request has no second round.
     pub is_legacy: bool,
+    /// Which revision of MCP is to be spoken with it.
+    pub protocol: Protocol,
 }
 
 /// The variables of a rotation, which replace those of `[launch]`.
@@ -80,13 +83,14 @@ pub enum TargetSource {
 
 impl TargetSource {
     /// One line about a target that came from here.
-    pub(crate) fn title(&self, name: &str, contract: &str) -> String {
+    pub(crate) fn title(&self, name: &str, contract: &str, wanted: Option<Revision>) -> String {
+        let wanted = wanted.map_or(String::new(), |revision| format!(", MCP {}", revision.name()));
         let source = match self {
             Self::BuiltIn => "built in".to_owned(),
             Self::Profile(path) => path.display().to_string(),
             Self::Command => "command line".to_owned(),
         };
-        format!("{name} ({source}, contract {contract})")
+        format!("{name} ({source}, contract {contract}{wanted})")
     }
 }
 
@@ -364,6 +368,12 @@ impl Target {
         }
     }
 
+    /// Says which revision of MCP is to be spoken.
+    pub fn want(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+        self.is_legacy = protocol.era() == Some(Era::Legacy);
+    }
+
     /// What errors about the profile begin with.
     pub fn place(&self) -> String {
         match &self.source {
@@ -373,8 +383,9 @@ impl Target {
         }
     }
 
-    /// One line for people: name, source, contract.
+    /// One line for people: name, source, contract, and the revision that is wanted.
     pub fn title(&self) -> String {
-        self.source.title(&self.name, self.contract.preset.name())
+        let wanted = self.protocol.revision();
+        self.source.title(&self.name, self.contract.preset.name(), wanted)
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::contract::Preset;
 use super::resolved::StoreKind;
 use crate::case::Rotation;
+use crate::protocol::Protocol;
 
 /// The version of the profile format that this harness reads.
 pub const PROFILE_FORMAT: u32 = 1;
@@ -21,6 +22,9 @@ pub(super) struct ProfileWritten {
     pub(super) format: u32,
     /// What reports call the server.
     pub(super) name: String,
+    /// The revision of MCP to speak; what the server speaks where it is absent or `auto`.
+    #[serde(default)]
+    pub(super) protocol: Protocol,
     /// How the server is started.
     pub(super) launch: LaunchWritten,
     /// What works on its store beside it, by role.

@@ -11,6 +11,7 @@
 //! | `targets.rs` | which target is tested, and that it is said |
 //! | `baselines.rs` | known failures and expected verdicts: what is not met fails, and is kept in the evidence |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
+//! | `revisions.rs` | one server in each revision of MCP, and servers that do not speak the one that is wanted |
 //! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
 //! | `unreadable.rs` | stores that nobody can read beside the living server |
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
@@ -58,6 +59,7 @@ mod own_cases;
 mod prove;
 mod reference;
 mod refusals;
+mod revisions;
 mod show;
 mod targets;
 mod told;

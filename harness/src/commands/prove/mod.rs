@@ -11,13 +11,14 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::ExitStatus;
-use super::target_arguments::quoted;
+use super::target_arguments::{protocols, quoted};
 use crate::case::{Case, Catalogue};
 use crate::conduct::{ConductError, ProofRequest, Proved, Repeat, Request, fresh_naming, jobs, prove as conduct_proof};
 use crate::document;
 use crate::drive::clock;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::matrix::{self, Expected, Matrix, Planted, Problem};
+use crate::protocol::Protocol;
 use crate::record::{Baseline, Evidence};
 use crate::report::Printer;
 use crate::target::{Target, TargetWords, built_in as built_in_target, locate};
@@ -48,6 +49,9 @@ pub(super) struct ProveArguments {
     /// `says` and `kills = ["case:check"]`
     #[arg(long, value_name = "FILE", requires = "target")]
     defects: Option<PathBuf>,
+    /// Revision of MCP to speak, and no other; as in `harness run`
+    #[arg(long, value_name = "REVISION", value_parser = protocols())]
+    protocol: Option<Protocol>,
     /// How many servers to run side by side: as many as there are cores when absent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
@@ -197,7 +201,10 @@ fn status(proved: &Proved) -> ExitStatus {
 
 fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<ProofRequest, String> {
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
-    let (target, list) = planted_target(arguments, &folder)?;
+    let (mut target, list) = planted_target(arguments, &folder)?;
+    if let Some(protocol) = arguments.protocol {
+        target.want(protocol);
+    }
     if target.defects_env.is_none() {
         return Err(format!("the target {} has no [defects]", target.name));
     }
@@ -251,9 +258,11 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<ProofRequ
 /// What a command that repeats one case of a proof says of the target.
 fn profile_words(arguments: &ProveArguments) -> String {
     let profile = arguments.target.as_ref();
-    profile.map_or(String::new(), |path| {
-        format!("--target {}", quoted(&path.display().to_string()))
-    })
+    let profile = profile.map(|path| format!("--target {}", quoted(&path.display().to_string())));
+    let protocol = arguments.protocol;
+    let protocol = protocol.map(|protocol| format!("--protocol {}", protocol.name()));
+    let words: Vec<String> = profile.into_iter().chain(protocol).collect();
+    words.join(" ")
 }
 
 fn planted_target(arguments: &ProveArguments, folder: &Path) -> Result<(Target, Vec<Planted>), String> {

@@ -21,7 +21,7 @@ impl Driver<'_> {
             Role::Worker | Role::Reaper => None,
         };
         let mut session = match Session::launch(self.scribe, &start.process, &spec, kill, self.run.era) {
-            Ok(session) => session.offering(setting.offer()),
+            Ok(session) => session.asking_for(setting.target.protocol, setting.offer()),
             Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
             Err(error) => return Err(error),
         };
@@ -37,8 +37,9 @@ impl Driver<'_> {
         let (instead, _) = session.instead();
         self.sessions.insert(start.process.clone(), session);
         Ok(match answer {
-            Answer::Reply(reply) if self.run.era == Era::Legacy && protocol::read_initialize(&reply).is_none() => {
-                Err("did not start: it refused `initialize`".to_owned())
+            Answer::Reply(reply) if self.run.era == Era::Legacy => {
+                let read = protocol::read_initialize(&reply, setting.target.protocol);
+                read.map(|_| ()).map_err(|reason| format!("did not start: {reason}"))
             }
             Answer::Reply(_) => Ok(()),
             Answer::TimedOut => Err(format!(
