@@ -13,6 +13,7 @@
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
 //! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
 //! | `unreadable.rs` | stores that nobody can read beside the living server |
+//! | `output.rs` | output that cannot be written is said, and is no success |
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
 //! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
@@ -53,6 +54,7 @@ mod kills;
 mod misled;
 mod mutated;
 mod no_file;
+mod output;
 mod outside;
 mod own_cases;
 mod prove;
