@@ -157,19 +157,11 @@ impl Reading<'_> {
             Some((case, check)) => (case.trim(), Some(check.trim())),
             None => (text.trim(), None),
         };
-        let case = self.catalogue.named(word);
+        let case = match check {
+            Some(check) => self.catalogue.named_check(word, check).map(|(case, _)| case),
+            None => self.catalogue.named(word),
+        };
         let case = case.map_err(|error| refuse(self.name, at, error.to_string()))?;
-        if let Some(check) = check
-            && !case.checks.iter().any(|known| known.id == check)
-        {
-            let known: Vec<&str> = case.checks.iter().map(|check| check.id.as_str()).collect();
-            let near = match nearest(check, known.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("it has {}", known.join(", ")),
-            };
-            let message = format!("`{}` has no check `{check}`; {near}", case.id);
-            return Err(refuse(self.name, at, message));
-        }
         Ok(ExpectedFailure {
             line,
             case: case.id.clone(),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use globset::Glob;
 use include_dir::{Dir, include_dir};
 
-use super::definition::Case;
+use super::definition::{Case, Check};
 use super::resolve;
 use crate::document;
 
@@ -56,6 +56,16 @@ pub enum SelectionError {
         /// What was asked for.
         word: String,
         /// `; did you mean …?`, or nothing.
+        near: String,
+    },
+    /// The case has no such check.
+    #[error("`{case}` has no check `{check}`; {near}")]
+    NoCheck {
+        /// The case.
+        case: String,
+        /// What was asked for.
+        check: String,
+        /// `did you mean …?`, or what there is.
         near: String,
     },
     /// A glob pattern that cannot be read.
@@ -108,6 +118,24 @@ impl Catalogue {
     pub fn named(&self, word: &str) -> Result<&Case, SelectionError> {
         let found = self.cases.values().find(|case| is_name_of(word, case));
         found.ok_or_else(|| self.unknown(word))
+    }
+
+    /// The case that `word` names, and its check that is called `check`.
+    pub fn named_check(&self, word: &str, check: &str) -> Result<(&Case, &Check), SelectionError> {
+        let case = self.named(word)?;
+        let found = case.checks.iter().find(|known| known.id == check);
+        let found = found.ok_or_else(|| {
+            let known: Vec<&str> = case.checks.iter().map(|check| check.id.as_str()).collect();
+            SelectionError::NoCheck {
+                case: case.id.clone(),
+                check: check.to_owned(),
+                near: match document::nearest(check, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("it has {}", known.join(", ")),
+                },
+            }
+        })?;
+        Ok((case, found))
     }
 
     /// Selects by ids, `family/id`, numbers, family names and globs; nothing asked for means everything.

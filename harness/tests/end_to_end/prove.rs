@@ -88,8 +88,9 @@ fn a_proof_keeps_what_shows_the_named_kills_and_nothing_else() {
 
 #[test]
 fn a_server_of_ones_own_with_a_list_of_its_own() {
-    let (done, json) = own("[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:one-effect\"]\n");
+    let (done, json) = own("[[defect]]\nname = \"no-ledger\"\nkills = [\"retry/identical-retry:one-effect\"]\n");
     done.exits(0);
+    assert_eq!(json["defects"][0]["kills"][0]["case"], "identical-retry");
     assert!(
         json["target"].as_str().unwrap().contains("own.toml"),
         "{}",
@@ -107,14 +108,6 @@ fn whatever_is_missing_from_a_proof_is_red() {
             "`identical-retry:one-effect` did not notice `unbound-input`: the check is held, the case pass",
         ),
         (
-            "[[defect]]\nname = \"no-ledger\"\nkills = []\n",
-            "`no-ledger` names no check that has to notice it",
-        ),
-        (
-            "[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:retry-answered\"]\n",
-            "`no-ledger` names `identical-retry:retry-answered`, which is not marked `about`",
-        ),
-        (
             "[[defect]]\nname = \"no-ledger\"\nkills = [\"lost-reply:one-effect\"]\n",
             "no defect has to be noticed by `identical-retry`, so nothing shows that it can fail",
         ),
@@ -122,6 +115,26 @@ fn whatever_is_missing_from_a_proof_is_red() {
         let (done, json) = own(defects);
         done.exits(1);
         assert!(problems(&json).contains(&problem), "{:?}", problems(&json));
+    }
+}
+
+/// Before anything is run or made, and with the place.
+#[test]
+fn a_list_with_a_wrong_name_is_refused_when_it_is_read() {
+    for (kill, told) in [
+        ("lost-replay:one-effect", "there is no case `lost-replay`"),
+        ("retry/identical-retry:one-efect", "did you mean `one-effect`?"),
+        ("identical-retry:retry-answered", "name `identical-retry:one-effect`"),
+    ] {
+        let (done, _) = own(&format!("[[defect]]\nname = \"no-ledger\"\nkills = [{kill:?}]\n"));
+        done.exits(2);
+        let place = "error: defects.toml:4:10: defect `no-ledger`: ";
+        assert!(
+            done.stderr.starts_with(place) && done.stderr.contains(told),
+            "{}",
+            done.stderr
+        );
+        assert!(!done.path("proof").exists(), "a folder was made");
     }
 }
 

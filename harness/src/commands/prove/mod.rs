@@ -30,9 +30,9 @@ const MATRIX_FILE: &str = "matrix.json";
 #[command(
     after_help = "First the cases are run without a defect, and must all pass. Then with each defect: every check that it names must \
                   break. Other checks that break with it are printed as such, and nothing depends on them.\n\n\
-                  Exit codes: 0 the proof is complete; 1 a defect went unnoticed, the list of defects is wrong, a case is named by \
-                  no defect, or a case does not pass without one; 2 usage or configuration; 3 a run could not be made; 130 \
-                  interrupted."
+                  Exit codes: 0 the proof is complete; 1 a defect went unnoticed, a case is named by no defect, or a case does not \
+                  pass without one; 2 usage or configuration, a wrong list of defects; 3 a run could not be made, or the output \
+                  could not be written; 130 interrupted."
 )]
 pub(super) struct ProveArguments {
     /// Case, family, number, or pattern (`retry/*`) to run; all when absent. May be repeated
@@ -45,7 +45,7 @@ pub(super) struct ProveArguments {
     #[arg(long, value_name = "FILE", requires = "defects")]
     target: Option<PathBuf>,
     /// The defects of that server and what must notice each: a TOML file with `format = 1` and, for each, [[defect]] with `name`,
-    /// `says` and `kills = ["case:check"]`
+    /// `says` and `kills = ["case:check"]` (or `family/case:check`)
     #[arg(long, value_name = "FILE", requires = "target")]
     defects: Option<PathBuf>,
     /// How many servers to run side by side: as many as there are cores when absent
@@ -266,7 +266,8 @@ fn planted_target(arguments: &ProveArguments, folder: &Path) -> Result<(Target, 
     };
     let target = locate(&words, folder).map_err(|error| error.to_string())?;
     let text = document::read(&folder.join(defects)).map_err(|error| error.to_string())?;
-    let list = matrix::parse(&defects.display().to_string(), &text).map_err(|error| error.to_string())?;
+    let list = matrix::parse(&defects.display().to_string(), &text, Catalogue::embedded())
+        .map_err(|error| error.to_string())?;
     Ok((target, list))
 }
 
