@@ -5,6 +5,7 @@
 use super::frame::{arrow, cut, gist, shortened, text_of};
 use super::printer::{Printer, Span, Style, plain, span};
 use crate::case::Step;
+use crate::counted::counted;
 use crate::plan::Plan;
 use crate::record::{Body, Event, Message, Observation, OperationSeen, Outcome, ReadFrom, Reading};
 
@@ -331,8 +332,4 @@ fn count(reading: &Reading) -> String {
         (Some(count), None, None) => count.to_string(),
         (None, _, None) => "unknown".to_owned(),
     }
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
