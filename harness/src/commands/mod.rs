@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::drive::guard::{self, Role};
-use crate::record::{Evidence, find_run};
+use crate::record::{Found, find_run};
 use crate::report::Printer;
 
 /// What a command came to. Where several apply, the first in this order wins: usage, failed, inconclusive, success.
@@ -217,8 +217,8 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
     }
 }
 
-/// The run that a user's word names; where it names none, that is said.
-fn named_run(word: &Path, format: Format, printer: &mut Printer) -> Result<Evidence, ExitStatus> {
+/// The run, or the proof, that a user's word names; where it names none, that is said.
+fn named_run(word: &Path, format: Format, printer: &mut Printer) -> Result<Found, ExitStatus> {
     find_run(Path::new("."), word).map_err(|error| refuse(format, &error.to_string(), ExitStatus::Usage, printer))
 }
 

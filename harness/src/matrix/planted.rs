@@ -19,6 +19,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::BASELINE;
 use crate::case::Catalogue;
 use crate::document::{self, DocumentError};
 
@@ -37,7 +38,8 @@ pub struct Planted {
 }
 
 /// A check that has to notice a defect, written `case:check`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Kill {
     /// The case.
     pub case: String,
@@ -154,8 +156,8 @@ fn kills(written: &[Spanned<String>], catalogue: &Catalogue) -> Result<Vec<Kill>
     Ok(kills)
 }
 
-/// Evidence is kept in a folder that is called like the defect, beside that of the run without one.
-fn is_name(name: &str) -> bool {
+/// Whether a defect can be called so. Evidence is kept in a folder of that name, beside that of the run without one.
+pub fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    !name.is_empty() && name != "baseline" && name.chars().all(is_plain)
+    !name.is_empty() && name != BASELINE && name.chars().all(is_plain)
 }

@@ -20,6 +20,7 @@
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
+//! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
@@ -57,6 +58,7 @@ mod no_file;
 mod output;
 mod outside;
 mod own_cases;
+mod proofs;
 mod prove;
 mod reference;
 mod refusals;

@@ -3,6 +3,7 @@
 //! Evidence may be cut off, and may come from somebody else: what can be read is shown, and where that ends is said.
 
 mod glance;
+mod proof;
 
 use std::path::PathBuf;
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 use self::glance::{JSON_BYTES_MAX, PROBE, SHOW_FORMAT, folder, glance, part};
 use super::{ExitStatus, Format, named_run, refuse};
 use crate::digest;
-use crate::record::{Body, Event, Line, Observation, Reader, ReaderError};
+use crate::record::{Body, Event, Found, Line, Observation, Reader, ReaderError};
 use crate::report::{
     CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_overview, span,
 };
@@ -24,7 +25,7 @@ const LOG_BYTES_MAX: u64 = 256 * 1024;
 /// Show what happened in a run: frames, processes, faults and counts, from its evidence alone
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
-    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
+    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it; of a proof, its runs
     run: PathBuf,
     /// Id, family/id, or number of a case of the run, `probe` for the handshake, or
     /// `calibration` and `calibration-two` for the search for the effect; without it, an overview
@@ -90,7 +91,8 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
         return refuse(arguments.format, message, ExitStatus::Usage, printer);
     }
     let evidence = match named_run(&arguments.run, arguments.format, printer) {
-        Ok(evidence) => evidence,
+        Ok(Found::Run(evidence)) => evidence,
+        Ok(Found::Proof(folder)) => return proof::show(arguments, &folder, printer),
         Err(status) => return status,
     };
     let reader = Reader::new(&evidence);
