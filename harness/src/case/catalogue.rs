@@ -174,14 +174,27 @@ impl Catalogue {
         self.named(word).map(|case| (vec![case.id.clone()], true))
     }
 
-    pub(super) fn unknown(&self, word: &str) -> SelectionError {
-        let ids = self.cases.keys().map(String::as_str);
+    /// That nothing is called this, with the case or the family that is nearest.
+    fn unknown(&self, word: &str) -> SelectionError {
         let families = self.cases.values().map(|case| case.family.as_str());
-        let near = document::nearest(word, ids.chain(families));
-        SelectionError::Unknown {
-            word: word.to_owned(),
-            near: near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default(),
-        }
+        unknown(word, self.ids().chain(families))
+    }
+
+    /// That no case is called this, where a case must be named.
+    pub(crate) fn unknown_case(&self, word: &str) -> SelectionError {
+        unknown(word, self.ids())
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        self.cases.keys().map(String::as_str)
+    }
+}
+
+fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> SelectionError {
+    let near = document::nearest(word, known);
+    SelectionError::Unknown {
+        word: word.to_owned(),
+        near: near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default(),
     }
 }
 

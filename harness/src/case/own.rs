@@ -102,7 +102,7 @@ impl Catalogue {
                         known.family
                     ));
                 }
-                None => return Err(format!("controls: {}", self.unknown(control))),
+                None => return Err(format!("controls: {}", self.unknown_case(control))),
             }
         }
         Ok(())
