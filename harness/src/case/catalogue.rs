@@ -66,6 +66,14 @@ pub enum SelectionError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A family or a pattern where one case is meant.
+    #[error("`{word}` is a family or a pattern, and one case must be named here: {cases}")]
+    Several {
+        /// What was named.
+        word: String,
+        /// The cases that it stands for.
+        cases: String,
+    },
     /// Everything that was selected is skipped again.
     #[error("nothing is left to run: every selected case is skipped")]
     Nothing,
@@ -108,6 +116,24 @@ impl Catalogue {
     pub fn named(&self, word: &str) -> Result<&Case, SelectionError> {
         let found = self.cases.values().find(|case| is_name_of(word, case));
         found.ok_or_else(|| self.unknown(word))
+    }
+
+    /// The cases of this family, in the order of [`Self::all`]; none where no family is called that.
+    pub fn family(&self, word: &str) -> Vec<&Case> {
+        let mut cases = self.all();
+        cases.retain(|case| case.family == word);
+        cases
+    }
+
+    /// The one case that `word` names, where a family or a pattern will not do.
+    pub(crate) fn one(&self, word: &str) -> Result<&Case, SelectionError> {
+        self.named(word).map_err(|_| match self.matches(word) {
+            Ok((ids, _)) => SelectionError::Several {
+                word: word.to_owned(),
+                cases: ids.join(", "),
+            },
+            Err(_) => self.unknown_case(word),
+        })
     }
 
     /// Selects by ids, `family/id`, numbers, family names and globs; nothing asked for means everything.
@@ -162,14 +188,9 @@ impl Catalogue {
                 Ok((ids, false))
             };
         }
-        let family: Vec<String> = self
-            .cases
-            .values()
-            .filter(|case| case.family == word)
-            .map(|case| case.id.clone())
-            .collect();
+        let family = self.family(word);
         if !family.is_empty() {
-            return Ok((family, false));
+            return Ok((family.into_iter().map(|case| case.id.clone()).collect(), false));
         }
         self.named(word).map(|case| (vec![case.id.clone()], true))
     }
@@ -275,6 +296,22 @@ mod tests {
             .select(&words(&["lost-replay"]), &[])
             .expect_err("no such case");
         assert!(error.to_string().contains("did you mean `lost-reply`?"), "{error}");
+    }
+
+    #[test]
+    fn where_one_case_is_meant_a_family_or_a_pattern_is_refused_with_its_cases() {
+        let catalogue = Catalogue::embedded();
+        for word in ["crash", "crash/*"] {
+            let error = catalogue.one(word).expect_err(word).to_string();
+            let message = format!("`{word}` is a family or a pattern, and one case must be named here: ");
+            assert!(
+                error.starts_with(&message) && error.contains("failed-effect"),
+                "{error}"
+            );
+        }
+        let error = catalogue.one("retri").expect_err("nothing").to_string();
+        assert!(!error.contains("`retry`"), "a family is offered: {error}");
+        assert_eq!(catalogue.one("03").expect("a number").id, "lost-reply");
     }
 
     #[test]

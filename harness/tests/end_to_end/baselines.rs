@@ -110,6 +110,10 @@ fn a_wrong_list_is_refused_before_anything_is_run() {
         "- lost-reply\n- lost-reply:one-effect\n",
         "known.yaml:2:3: `lost-reply` is listed both whole and by check",
     );
+    refused(
+        "server:\n  - retry\n",
+        "known.yaml:2:5: `retry` is a family or a pattern, and one case must be named here: identical-retry, lost-reply",
+    );
     refused("- lost-replay\n", "did you mean `lost-reply`?");
     refused(
         "- case: lost-reply\n  untill: 2027-01-01\n",
