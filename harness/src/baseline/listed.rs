@@ -8,7 +8,7 @@
 //! ```
 
 use super::yaml::{self, At, Node, Value, refuse};
-use crate::case::Catalogue;
+use crate::case::{Catalogue, SelectionError};
 use crate::document::{DocumentError, nearest};
 use crate::record::{ExpectedFailure, ExpectedFailures};
 
@@ -159,9 +159,18 @@ impl Reading<'_> {
         };
         let case = match check {
             Some(check) => self.catalogue.named_check(word, check).map(|(case, _)| case),
-            None => self.catalogue.named(word),
+            None => self.catalogue.one(word),
         };
-        let case = case.map_err(|error| refuse(self.name, at, error.to_string()))?;
+        let case = case.map_err(|error| {
+            let next = match &error {
+                SelectionError::Several { .. } => "; write a line for each of them that fails, `CASE` or `CASE:CHECK`",
+                SelectionError::Unknown { .. }
+                | SelectionError::NoCheck { .. }
+                | SelectionError::Pattern { .. }
+                | SelectionError::Nothing => "",
+            };
+            refuse(self.name, at, format!("{error}{next}"))
+        })?;
         Ok(ExpectedFailure {
             line,
             case: case.id.clone(),
@@ -264,6 +273,18 @@ mod tests {
                 "known.yaml:2:3: unknown key `resaon`; did you mean `reason`?",
             ),
             ("- reason: x\n", "known.yaml:1:3: an entry needs `case`"),
+            (
+                "- crash\n",
+                "known.yaml:1:3: `crash` is a family or a pattern, and one case must be named here: ",
+            ),
+            (
+                "- case: crash/*\n",
+                "failed-effect, ledger-busy; write a line for each of them that fails, `CASE` or `CASE:CHECK`",
+            ),
+            (
+                "- retry:one-effect\n",
+                "known.yaml:1:3: `retry` is a family or a pattern",
+            ),
             (
                 "client:\n- lost-reply\n",
                 "known.yaml:1:1: unknown key `client`; known here: server",

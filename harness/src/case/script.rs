@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::definition::{Mode, OperationUse};
+use super::definition::{BOUND_MS_MAX, Mode, OperationUse};
 use super::resolve::require_word;
-use super::step::{Fault, From, Inputs, Round, Rounds, SendStep, StartStep, State, Step, When, WriteStep};
+use super::step::{Fault, From, Inputs, Round, Rounds, SendStep, Settings, StartStep, State, Step, When, WriteStep};
 use super::surface::Surface;
 use super::written::{Capabilities, StepWritten};
 
@@ -15,6 +15,9 @@ pub(super) const RECOVERY: &str = "recovery";
 /// The only thing that can be started, and the only one that can be held.
 const SERVER: &str = "server";
 const STORE: &str = "store";
+
+/// No clock is moved further than this, and no server is told of a longer time, in seconds: about three years.
+const SECONDS_MAX: u64 = 100_000_000;
 
 /// The steps resolved so far, and what they have made true.
 #[derive(Default)]
@@ -50,9 +53,7 @@ impl Script {
                 sent: self.sent(&object)?,
             },
             "status" => self.status(&object, written)?,
-            "advance_s" => Step::Advance {
-                seconds: written.advance_s.unwrap_or_default(),
-            },
+            "advance_s" => advance(written.advance_s.unwrap_or_default())?,
             "hold" => self.hold(&object, written)?,
             "release" => self.release(&object, written)?,
             "reconcile" => self.reconcile(&object, written)?,
@@ -66,6 +67,8 @@ impl Script {
         if what != SERVER {
             return Err(format!("start = \"{what}\": the only thing to start is \"{SERVER}\""));
         }
+        let settings = written.settings.unwrap_or_default();
+        require_lengths(&settings)?;
         let process = self.new_name(written.name.as_deref().unwrap_or(SERVER))?;
         self.alive.push(process.clone());
         Ok(Step::Start(StartStep {
@@ -73,7 +76,7 @@ impl Script {
             principal: written.principal.clone(),
             failpoint: written.failpoint.clone(),
             rotate: written.rotate,
-            settings: written.settings.unwrap_or_default(),
+            settings,
         }))
     }
 
@@ -323,6 +326,27 @@ impl Script {
             None => Ok(()),
         }
     }
+}
+
+fn advance(seconds: u64) -> Result<Step, String> {
+    if !(1..=SECONDS_MAX).contains(&seconds) {
+        return Err(format!("advance_s = {seconds}: it has 1 to {SECONDS_MAX} seconds"));
+    }
+    Ok(Step::Advance { seconds })
+}
+
+/// Whether a server can be told of these times.
+fn require_lengths(settings: &Settings) -> Result<(), String> {
+    for (name, length) in settings.values() {
+        let (max, unit) = match name {
+            "busy_ms" => (BOUND_MS_MAX, "milliseconds"),
+            _ => (SECONDS_MAX, "seconds"),
+        };
+        if length > max {
+            return Err(format!("settings: {name} = {length}: it has at most {max} {unit}"));
+        }
+    }
+    Ok(())
 }
 
 /// What one step asks of a target.

@@ -90,6 +90,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
         Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
     let by_flags = request.target.source == TargetSource::Command;
+    let part_of = is_part(arguments).then(|| Arc::clone(&request.catalogue));
     if arguments.dry_run {
         return match dry_run(&request) {
             Ok(dry) => show_dry_run(arguments.format, &dry, printer),
@@ -114,7 +115,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
         };
         let mut tell = |progress: Progress<'_>| show_progress(arguments.format, printer, &progress);
         match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
-            Ok((report, state)) => finish(arguments, report, state, printer),
+            Ok((report, state)) => finish(arguments, report, state, part_of.as_deref(), printer),
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         }
     })
@@ -226,7 +227,13 @@ fn show_running(printer: &mut Printer, running: Running<'_>) {
     }
 }
 
-fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, printer: &mut Printer) -> ExitStatus {
+fn finish(
+    arguments: &RunArguments,
+    mut report: RunReport,
+    state: RunState,
+    part_of: Option<&Catalogue>,
+    printer: &mut Printer,
+) -> ExitStatus {
     let deny: BTreeSet<Deny> = arguments.deny.iter().copied().collect();
     let (status, reason) = match state {
         RunState::Interrupted => (ExitStatus::Interrupted, Some("it was interrupted")),
@@ -238,7 +245,7 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         next_command::next(tools, command.as_deref())
     });
     report.exit_reason = reason;
-    let status = write_expected(arguments, &report, state, printer).unwrap_or(status);
+    let status = write_expected(&arguments.baseline, &report, state, part_of, printer).unwrap_or(status);
     report.exit = status.code();
     match arguments.format {
         Format::Human => {
@@ -263,15 +270,17 @@ fn is_part(arguments: &RunArguments) -> bool {
 
 /// Writes the verdicts where that was asked for; a status only where that went wrong.
 fn write_expected(
-    arguments: &RunArguments,
+    baseline: &BaselineArguments,
     report: &RunReport,
     state: RunState,
+    part_of: Option<&Catalogue>,
     printer: &mut Printer,
 ) -> Option<ExitStatus> {
-    match arguments.baseline.write(report, state, is_part(arguments)) {
-        Ok(None) => None,
-        Ok(Some(note)) => {
-            printer.note("note: ", &note);
+    match baseline.write(report, state, part_of) {
+        Ok(notes) => {
+            for note in notes {
+                printer.note("note: ", &note);
+            }
             None
         }
         Err(message) => {

@@ -4,12 +4,14 @@
 //! No process is started, and nothing is written into the evidence. What differs is collected; nothing stops at the first
 //! difference. Every file, every query and the whole is bounded, because the evidence may be hostile.
 //!
+//! - `layout`: which files there can be, and must be; pure.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
 //! - `recount`: frozen stores asked once more.
 //! - `search`: the effect looked for once more.
 //! - [`proof`]: all runs of a proof, and its matrix beside what they come to.
 
+mod layout;
 mod planned;
 mod proof;
 mod recount;
@@ -34,6 +36,7 @@ use crate::record::{
     RunState,
 };
 use crate::values::{VALUES_MAX, values_in};
+use layout::Layout;
 pub use proof::{VerifiedProof, verify_proof};
 use recount::Recount;
 pub use search::CountedBy;
@@ -140,14 +143,17 @@ fn compare(
     };
     let deadline = Deadline::after(COUNT_TIME_MAX);
     verified.findings.extend(strange_cases(evidence, run));
-    verified.counted_by = search::search_again(files, run, verified);
+    let mut layout = Layout::of_a_run();
+    verified.counted_by = search::search_again(files, run, &mut layout, verified);
     for id in executed(run) {
+        let place = format!("cases/{id}");
         match rejudge(&evidence.case(id), id, &done) {
             Ok((case, record, verdict)) => {
+                layout.add_case(&place, &record);
                 let recount = Recount {
                     files,
                     folder: evidence.case(id),
-                    place: format!("cases/{id}"),
+                    place,
                     deadline,
                 };
                 check_record(&recount, run, &case, &record, verified);
@@ -161,10 +167,14 @@ fn compare(
                 cases.push(case);
             }
             // And those after it without a folder.
-            Err(_) if !verified.finished && !run.verdicts.contains_key(id) => {}
-            Err(reason) => verified.findings.push(format!("cases/{id}: {reason}")),
+            Err(_) if !verified.finished && !run.verdicts.contains_key(id) => layout.add_unread(&place),
+            Err(reason) => {
+                layout.add_unread(&place);
+                verified.findings.push(format!("{place}: {reason}"));
+            }
         }
     }
+    verified.findings.extend(layout.differences(inventory));
     verified.baseline = baseline::compare(run, &done);
     // A run that was cut off did not come to all that was asked of it.
     let executed_nothing = run.nothing_run.is_some() || !verified.finished;
