@@ -31,6 +31,18 @@ fn two_processes_wait_for_the_store_at_once_whatever_server_they_are() {
     }
 }
 
+/// What the second process cannot take over it never writes, however long it takes to say so.
+#[test]
+fn a_process_that_cannot_take_over_a_write_is_never_inside_it() {
+    let run = Harness::new().defect("forgets-first-round").case(CASE).run();
+    run.exits(3);
+    assert_eq!(run.verdict(CASE), "inconclusive");
+    assert_eq!(run.check(CASE, "both-warm"), "inconclusive");
+    assert_eq!(run.fact(CASE, "/second-warm/outcome"), "refused");
+    let reason = run.reason(CASE);
+    assert!(reason.contains("a write that began with the first"), "{reason}");
+}
+
 /// A server that is slow to refuse is not one that waits for the store.
 #[test]
 fn a_server_that_still_works_on_a_request_is_not_inside_the_store() {
