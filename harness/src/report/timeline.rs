@@ -250,7 +250,11 @@ fn in_words(body: &Body) -> (Style, String) {
             in_flight,
             answered,
         } => {
-            let taken = if *drained { "all taken in" } else { "NOT all taken in" };
+            let taken = if *drained {
+                "all taken in"
+            } else {
+                "NOT all taken in, or still worked on"
+            };
             let requests = counted(*in_flight, "request", "requests");
             let text = format!("the lock is given back: {requests} in flight, {taken}, {answered} answered");
             (if *drained { Style::Plain } else { Style::Odd }, text)

@@ -12,6 +12,7 @@
 //! | `baselines.rs` | known failures and expected verdicts: what is not met fails, and is kept in the evidence |
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
 //! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
+//! | `beside.rs` | writes that wait for the store beside each other, and servers that only seem to |
 //! | `unreadable.rs` | stores that nobody can read beside the living server |
 //! | `output.rs` | output that cannot be written is said, and is no success |
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
@@ -41,6 +42,7 @@
 mod support;
 
 mod baselines;
+mod beside;
 mod blind;
 mod command_line;
 mod contracts;

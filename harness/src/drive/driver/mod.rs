@@ -127,8 +127,9 @@ struct Exchange {
 #[derive(Debug, Clone)]
 struct InFlight {
     process: String,
+    operation: String,
     request: Value,
-    /// How many bytes had been sent to the process with it.
+    /// How many bytes had been sent to the process with it, and with the answers to what was asked inside it.
     sent_bytes: u64,
 }
 
