@@ -185,3 +185,78 @@ fn operator_ran(command: &[String], code: Option<i32>, trouble: Option<&str>) ->
     };
     Told::new("operator", format!("ran `{command}`; {how}")).styled(style)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Catalogue;
+
+    fn told(body: &Body, setting: Setting<'_>) -> (String, String) {
+        let told = tell(body, Some("first"), setting).expect("something to tell");
+        (told.label, told.text)
+    }
+
+    fn faulty() -> &'static Step {
+        let case = Catalogue::embedded().get("lost-reply").expect("a case");
+        let mut steps = case.steps.iter();
+        steps.find(|step| matches!(step, Step::Write(_))).expect("a write")
+    }
+
+    #[test]
+    fn a_fault_strikes_once_and_says_where() {
+        let kill = Body::KillCommandRun {
+            command: vec!["docker".to_owned(), "kill".to_owned()],
+            code: Some(0),
+            trouble: None,
+        };
+        let signal = Body::Signalled {
+            signal: "SIGKILL".to_owned(),
+            processes: 2,
+        };
+        let setting = Setting {
+            step: Some(faulty()),
+            ..Setting::default()
+        };
+        let place = "it strikes here, after the whole reply left the server and before the client saw it";
+        let (label, text) = told(&kill, setting);
+        assert_eq!(
+            (label.as_str(), text),
+            (FAULT, format!("{place}: kill command run: docker kill"))
+        );
+        let seen = Visible { effects: 2, before: 1 };
+        let (_, text) = told(
+            &signal,
+            Setting {
+                visible: Some(seen),
+                ..setting
+            },
+        );
+        let place = "it strikes here, after the effect was in the store (2, where there was 1 before) and before the client \
+                     saw a reply";
+        assert_eq!(text, format!("{place}: SIGKILL for 2 processes"));
+        let (label, text) = told(
+            &signal,
+            Setting {
+                is_struck: true,
+                ..setting
+            },
+        );
+        assert_eq!((label.as_str(), text.as_str()), ("signal", "SIGKILL for 2 processes"));
+    }
+
+    /// A kind of event that nobody has thought of here is told all the same.
+    #[test]
+    fn the_rest_is_told_as_in_the_timeline() {
+        let failed = Body::SendFailed {
+            reason: "the pipe is closed".to_owned(),
+        };
+        let (label, text) = told(&failed, Setting::default());
+        assert_eq!(
+            (label.as_str(), text.as_str()),
+            ("then", "`first`: SEND FAILED: the pipe is closed")
+        );
+        let clock = Body::ClockAdvanced { seconds: 7 };
+        let (label, _) = told(&clock, Setting::default());
+        assert_eq!(label, "clock");
+    }
+}

@@ -65,8 +65,13 @@ impl<'a> Page<'a> {
     /// A labelled text.
     pub(super) fn labelled(&mut self, style: Style, label: &str, text: &str) {
         let space = " ".repeat(BODY_INDENT);
+        let mut label = escape(label);
+        // The name of a kind of reading is a label, and may be a stranger's.
+        if is_command(&label) {
+            label.insert(0, '·');
+        }
         // A longer label still has a space behind it.
-        let label = format!("{:<1$} ", escape(label), LABEL_CHARS - 1);
+        let label = format!("{label:<0$} ", LABEL_CHARS - 1);
         self.hanging(
             &[plain(space), span(style, label)],
             BODY_INDENT + LABEL_CHARS,
@@ -158,6 +163,12 @@ mod tests {
         assert_eq!(folded("aaaa ::error::b", 5), ["aaaa ::err", "or::b"]);
         assert_eq!(folded("aaaaa,::error::b", 6), ["aaaaa,::erro", "r::b"]);
         assert_eq!(folded("a\n::error::b c", 4), ["a\\n:", ":err", "or::", "b c"]);
+    }
+
+    #[test]
+    fn a_label_is_no_command_either() {
+        let printed = Printer::captured(|printer| Page::new(printer).labelled(Style::Dim, "::error::x", "a text"));
+        assert_eq!(printed, "     ·::error::x   a text\n");
     }
 
     proptest! {
