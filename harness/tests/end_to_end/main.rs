@@ -56,6 +56,7 @@ mod mutated;
 mod no_file;
 mod outside;
 mod own_cases;
+#[cfg(feature = "reference-server")]
 mod prove;
 mod reference;
 mod refusals;
