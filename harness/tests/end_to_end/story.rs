@@ -198,6 +198,22 @@ fn what_was_not_tested_has_a_short_story() {
 }
 
 #[test]
+fn a_fault_that_missed_its_moment_is_not_said_to_strike() {
+    let harness = Harness::new().defect("reply-before-commit").case("lost-reply");
+    let done = told(harness.words(&["--timeout", "1"]));
+    done.exits(3);
+    holds(
+        &done.stdout,
+        &[
+            "fault FAULT MISSED: no effect was visible in the store",
+            "signal SIGKILL for 1 process; `first` ended by signal 9",
+            "INCONCLUSIVE the fault missed its moment",
+        ],
+    );
+    assert!(!done.stdout.contains("it strikes here"), "{}", done.stdout);
+}
+
+#[test]
 fn nobodys_promise_is_said_to_be_nobodys() {
     let unguarded = Profile::without_promise().flags("--dedupe none");
     let done = told(Harness::new().target(&unguarded).case("identical-retry"));

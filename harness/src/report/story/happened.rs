@@ -12,6 +12,9 @@ use crate::report::timeline::{ended, in_words};
 /// The label of a fault where it strikes.
 pub(super) const FAULT: &str = "FAULT";
 
+/// The label of a fault that did not meet its moment: what is killed after it is only put away.
+pub(super) const MISSED: &str = "fault";
+
 /// How much of a command is shown, in characters.
 const COMMAND_CHARS_MAX: usize = 160;
 
@@ -24,7 +27,7 @@ pub(super) struct Setting<'a> {
     pub(super) started: Option<&'a StartStep>,
     /// What was seen in the living store in this step.
     pub(super) visible: Option<Visible>,
-    /// Whether a fault has struck in this step.
+    /// Whether a fault has struck in this step, or has missed its moment.
     pub(super) is_struck: bool,
 }
 
@@ -114,7 +117,7 @@ fn label(body: &Body) -> &'static str {
         (is_lock, "lock"),
         (matches!(body, Body::ClockAdvanced { .. }), "clock"),
         (matches!(body, Body::TimedOut { .. }), "waited"),
-        (matches!(body, Body::FaultMissed { .. }), "fault"),
+        (matches!(body, Body::FaultMissed { .. }), MISSED),
     ];
     let found = labels.iter().find(|(is_it, _)| *is_it);
     found.map_or("then", |(_, label)| label)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::findings::Findings;
-use super::happened::{self, FAULT, Setting, Visible};
+use super::happened::{self, FAULT, MISSED, Setting, Visible};
 use super::page::Page;
 use super::seen;
 use super::told::{Kind, Told};
@@ -110,7 +110,10 @@ impl<'a> Story<'a> {
                 step: self.step.and_then(|step| self.plan.as_ref()?.steps.get(step)),
                 started: process.and_then(|process| self.started.get(process)),
                 visible: self.visible,
-                is_struck: self.told.iter().any(|told| told.label == FAULT),
+                is_struck: self
+                    .told
+                    .iter()
+                    .any(|told| [FAULT, MISSED].contains(&told.label.as_str())),
             };
             if let Some(told) = happened::tell(&event.body, process, setting) {
                 self.tell(told);
