@@ -13,6 +13,7 @@ mod prove;
 mod run;
 mod schema;
 mod show;
+mod story;
 mod target_arguments;
 mod vectors;
 mod verify;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
-use super::{ExitStatus, Format, next_command, refuse};
+use super::{ExitStatus, Format, next_command, refuse, story};
 use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
 use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
@@ -17,7 +17,7 @@ use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{
-    Printer, RunReport, Style, plain, show_case, show_effect, show_end, show_server, show_target, span,
+    Printer, RunReport, Style, plain, show_case, show_case_lines, show_effect, show_end, show_server, show_target, span,
 };
 use crate::target::{Target, TargetSource, in_flag_words};
 
@@ -64,6 +64,10 @@ pub(super) struct RunArguments {
     /// Print what would be launched, written and killed, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// Tell each case as a story, step by step: what was done, what broke, what was seen in the store, and why the verdict is
+    /// what it is
+    #[arg(long)]
+    story: bool,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -85,6 +89,11 @@ enum Deny {
 
 /// Runs the cases.
 pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut Printer) -> ExitStatus {
+    if arguments.story
+        && let Some(status) = story::refuse_beside(arguments.format, arguments.dry_run, printer)
+    {
+        return status;
+    }
     let request = match request(arguments, guarded) {
         Ok(request) => request,
         Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
@@ -113,7 +122,14 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
                 return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
             }
         };
-        let mut tell = |progress: Progress<'_>| show_progress(arguments.format, printer, &progress);
+        let folder = request.folder.clone();
+        let mut tell = |progress: Progress<'_>| {
+            if let (Progress::CaseJudged(case, report, control), true) = (&progress, arguments.story) {
+                story::tell_judged(case, report, *control, &folder, printer);
+            } else {
+                show_progress(arguments.format, printer, &progress);
+            }
+        };
         match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
             Ok((report, state)) => finish(arguments, report, state, part_of.as_deref(), printer),
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
@@ -249,6 +265,9 @@ fn finish(
     report.exit = status.code();
     match arguments.format {
         Format::Human => {
+            if arguments.story {
+                show_case_lines(printer, &report);
+            }
             show_end(printer, &report);
             if status == ExitStatus::Interrupted {
                 printer.note("", "interrupted; the evidence holds what was done until then");

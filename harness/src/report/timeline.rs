@@ -208,7 +208,7 @@ impl<'a> Timeline<'a> {
 }
 
 /// An event that is no frame and no heading, in words.
-fn in_words(body: &Body) -> (Style, String) {
+pub(super) fn in_words(body: &Body) -> (Style, String) {
     match body {
         Body::StreamEnded => (Style::Plain, "its standard output ended".to_owned()),
         Body::SendFailed { reason } => (Style::Odd, format!("SEND FAILED: {reason}")),
@@ -285,7 +285,7 @@ fn in_words(body: &Body) -> (Style, String) {
     }
 }
 
-fn ended(code: Option<i32>, signal: Option<i32>, survivors: usize) -> (Style, String) {
+pub(super) fn ended(code: Option<i32>, signal: Option<i32>, survivors: usize) -> (Style, String) {
     let how = match (code, signal) {
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(9)) => "ended by signal 9 (SIGKILL)".to_owned(),

@@ -28,6 +28,7 @@
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
+//! | `story.rs` | a case as a story: all of its steps, and nothing that a server wrote unescaped |
 //! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
 //! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
 //! | `fingerprint.rs` | the fingerprint of a request, every refusal with its place, and the key nowhere |
@@ -65,6 +66,7 @@ mod prove;
 mod reference;
 mod refusals;
 mod show;
+mod story;
 mod targets;
 mod told;
 mod unreadable;
