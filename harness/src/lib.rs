@@ -11,6 +11,7 @@ pub mod baseline;
 pub mod case;
 pub mod commands;
 pub mod conduct;
+mod counted;
 pub mod digest;
 pub mod document;
 pub mod drive;

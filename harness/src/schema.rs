@@ -4,7 +4,7 @@
 //! `harness/schemas/generate` writes them anew.
 
 /// Each schema: what `harness schema` calls it, what it is of, and its text.
-pub const SCHEMAS: [(&str, &str, &str); 7] = [
+pub const SCHEMAS: [(&str, &str, &str); 8] = [
     (
         "case",
         "a case file (TOML)",
@@ -32,6 +32,11 @@ pub const SCHEMAS: [(&str, &str, &str); 7] = [
     ),
     ("run", "run.json", include_str!("../schemas/run.schema.json")),
     (
+        "matrix",
+        "matrix.json of a proof",
+        include_str!("../schemas/matrix.schema.json"),
+    ),
+    (
         "expected",
         "what --write-expected writes",
         include_str!("../schemas/expected.schema.json"),
@@ -47,6 +52,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::matrix::Proof;
     use crate::record::{CaseVerdict, Event, ExpectedVerdicts, Observation, Run};
 
     /// Set to `write`, the test writes what it would have compared with.
@@ -64,6 +70,7 @@ mod tests {
             "observation" => writes().into_root_schema_for::<Observation>(),
             "verdict" => writes().into_root_schema_for::<CaseVerdict>(),
             "run" => writes().into_root_schema_for::<Run>(),
+            "matrix" => writes().into_root_schema_for::<Proof>(),
             "expected" => reads().into_root_schema_for::<ExpectedVerdicts>(),
             other => panic!("nothing generates {other}"),
         };

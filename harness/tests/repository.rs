@@ -84,6 +84,20 @@ fn every_embedded_case_is_frozen_and_every_frozen_case_is_embedded() {
     assert_eq!(frozen.len(), Catalogue::embedded().all().len());
 }
 
+/// Who reads what is tested reads of every family and of all its cases.
+#[test]
+fn the_readme_counts_the_cases_of_every_family() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let mut counted = std::collections::BTreeMap::<&str, usize>::new();
+    for case in Catalogue::embedded().all() {
+        *counted.entry(&case.family).or_default() += 1;
+    }
+    for (family, count) in counted {
+        let row = format!("| `{family}` | {count} |");
+        assert!(readme.contains(&row), "README.md has no row {row:?}");
+    }
+}
+
 /// A case file that lies in the folder and is not embedded would never be run.
 #[test]
 fn every_case_file_is_embedded() {

@@ -1,7 +1,8 @@
 //! The command line: what the binary, and any binary that embeds this server, runs.
 //!
 //! It must not know a rule of the guard. Exit statuses: 0 done, 1 the session or the runtime failed, or an operator's command was
-//! refused, 2 wrong usage, a wrong setting or store (said in one line on stderr, before anything is written).
+//! refused, or its output could not be written, 2 wrong usage, a wrong setting or store (said in one line on stderr, before
+//! anything is written).
 //!
 //! - [`inspect`]: shows what stands in a store (`inspect_execution`: the part about executions)
 //! - [`reconcile`]: settles an operation in progress
@@ -83,6 +84,8 @@ enum Failure {
     Refused(String),
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error("cannot write the output: {0}; what it tells of was done, what was printed is not whole")]
+    Output(std::io::Error),
     #[error("the runtime cannot be started: {0}")]
     Runtime(std::io::Error),
 }
@@ -98,7 +101,7 @@ impl Failure {
     fn status(&self) -> u8 {
         match self {
             Self::Setting(_) | Self::Store { .. } => STATUS_USAGE,
-            Self::Refused(_) | Self::Session(_) | Self::Runtime(_) => STATUS_FAILED,
+            Self::Refused(_) | Self::Session(_) | Self::Output(_) | Self::Runtime(_) => STATUS_FAILED,
         }
     }
 }
@@ -177,9 +180,14 @@ fn until_terminated(stop: &Stop, task: impl FnOnce() -> Result<(), String> + Sen
     })
 }
 
-/// Writes what was asked for to stdout. A closed stdout changes nothing.
-fn say(text: &str) {
-    let _closed = std::io::stdout().write_all(text.as_bytes());
+/// Writes what was asked for to stdout. A reader that went away (`| head`) has seen what it wanted.
+fn say(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Writes one line to stderr. A closed stderr changes nothing.

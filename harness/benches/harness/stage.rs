@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use harness::case::{Case, Catalogue};
+use harness::case::{Case, Catalogue, Role};
 use harness::drive::RunSetting;
 use harness::drive::clock::Clock;
 use harness::drive::process::LaunchSpec;
@@ -71,7 +71,7 @@ impl Stage {
     pub(crate) fn launch_spec(&self, scratch: &Path) -> LaunchSpec {
         let setting = self.setting(scratch);
         let stage = setting.stage("raw").expect("the folders of a stage");
-        let spec = setting.launch_spec(&stage, scratch.join("stderr.log"));
+        let spec = setting.launch_spec(&stage, Role::Server, scratch.join("stderr.log"));
         spec.expect("the templates of the built-in target")
     }
 

@@ -160,7 +160,7 @@ impl Server<'_> {
             return Ok(None);
         }
         self.trouble.ask_everything(&mut self.client)?;
-        if self.trouble.has(Kind::RefuseWrites) {
+        if self.trouble.has(Kind::RefuseWrites) || self.trouble.worked_beside_a_lock(self.options)? {
             return Ok(Some(protocol::tool_error(request, "CLOSED", "the warehouse is closed")));
         }
         let order = match self.fill_in(request, order)? {

@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     TextIds,
     /// Refuse every write, and say why
     RefuseWrites,
+    /// Work without a pause for as long as somebody else holds the store, then refuse the write
+    WorkThenRefuse,
     /// Say something on standard error and exit with code 9 when a write comes
     DieOnWrite,
     /// Send notifications before each reply, with errors and numbers in them
@@ -209,6 +211,20 @@ impl Trouble {
             big_line()?;
         }
         Ok(())
+    }
+
+    /// Whether somebody else held the store, who has given it back by now. Nothing was done but to look, again and again.
+    pub(crate) fn worked_beside_a_lock(&self, options: &Options) -> Result<bool, Box<dyn Error>> {
+        if !self.has(Kind::WorkThenRefuse) {
+            return Ok(false);
+        }
+        let store = rusqlite::Connection::open(&options.database)?;
+        store.busy_timeout(Duration::ZERO)?;
+        let mut looks = 0_u64;
+        while store.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err() {
+            looks += 1;
+        }
+        Ok(looks > 0)
     }
 
     /// What is asked before a write is done.

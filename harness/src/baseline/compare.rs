@@ -21,6 +21,8 @@ pub struct BaselineReport {
     pub expected: Option<String>,
     /// Every case that did not come to what it says, by id.
     pub changes: Vec<Change>,
+    /// The cases of that file that this run was not asked for, or did not come to: nothing is compared there.
+    pub not_run: Vec<String>,
 }
 
 /// One entry of the list.
@@ -31,7 +33,7 @@ pub struct EntryReport {
     pub entry: ExpectedFailure,
     /// What became of it.
     pub outcome: EntryOutcome,
-    /// Whether its date has passed. That counts where its case was asked for.
+    /// Whether its date has passed. That counts whether its case was run or not: nobody may forget it by not looking.
     pub past_its_date: bool,
 }
 
@@ -81,10 +83,9 @@ impl BaselineReport {
         entries.any(|report| report.outcome == EntryOutcome::Passes)
     }
 
-    /// Entries past their date, of cases that were asked for.
+    /// Entries past their date, also of cases that were not run.
     pub fn has_past(&self) -> bool {
-        let mut entries = self.entries.iter();
-        entries.any(|report| report.past_its_date && report.outcome != EntryOutcome::NotRun)
+        self.entries.iter().any(|report| report.past_its_date)
     }
 
     /// Cases that got worse.
@@ -144,7 +145,7 @@ pub fn compare<'a>(run: &Run, verdicts: impl IntoIterator<Item = &'a CaseVerdict
     }
     if let Some(file) = &run.baseline.expected {
         report.expected = Some(file.file.clone());
-        report.changes = changes(&file.expected, run, &verdicts);
+        (report.changes, report.not_run) = changes(&file.expected, run, &verdicts);
     }
     Some(report)
 }
@@ -229,7 +230,8 @@ fn unexpected(verdict: &CaseVerdict, list: &ExpectedFailures) -> Vec<String> {
     left.map(|check| format!("{}:{}", verdict.case, check.id)).collect()
 }
 
-fn changes(expected: &ExpectedVerdicts, run: &Run, verdicts: &[&CaseVerdict]) -> Vec<Change> {
+/// What changed, and the cases that are not compared.
+fn changes(expected: &ExpectedVerdicts, run: &Run, verdicts: &[&CaseVerdict]) -> (Vec<Change>, Vec<String>) {
     let now = |id: &str| {
         verdicts
             .iter()
@@ -262,7 +264,8 @@ fn changes(expected: &ExpectedVerdicts, run: &Run, verdicts: &[&CaseVerdict]) ->
         is: Some(verdict.verdict),
     }));
     found.sort_by(|left, right| left.case.cmp(&right.case));
-    found
+    let not_run = expected.verdicts.keys().filter(|id| !counts(id));
+    (found, not_run.cloned().collect())
 }
 
 fn kind(was: Verdict, is: Option<Verdict>) -> Option<ChangeKind> {

@@ -8,7 +8,7 @@
 //! ```
 
 use super::yaml::{self, At, Node, Value, refuse};
-use crate::case::Catalogue;
+use crate::case::{Catalogue, SelectionError};
 use crate::document::{DocumentError, nearest};
 use crate::record::{ExpectedFailure, ExpectedFailures};
 
@@ -157,19 +157,20 @@ impl Reading<'_> {
             Some((case, check)) => (case.trim(), Some(check.trim())),
             None => (text.trim(), None),
         };
-        let case = self.catalogue.named(word);
-        let case = case.map_err(|error| refuse(self.name, at, error.to_string()))?;
-        if let Some(check) = check
-            && !case.checks.iter().any(|known| known.id == check)
-        {
-            let known: Vec<&str> = case.checks.iter().map(|check| check.id.as_str()).collect();
-            let near = match nearest(check, known.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("it has {}", known.join(", ")),
+        let case = match check {
+            Some(check) => self.catalogue.named_check(word, check).map(|(case, _)| case),
+            None => self.catalogue.one(word),
+        };
+        let case = case.map_err(|error| {
+            let next = match &error {
+                SelectionError::Several { .. } => "; write a line for each of them that fails, `CASE` or `CASE:CHECK`",
+                SelectionError::Unknown { .. }
+                | SelectionError::NoCheck { .. }
+                | SelectionError::Pattern { .. }
+                | SelectionError::Nothing => "",
             };
-            let message = format!("`{}` has no check `{check}`; {near}", case.id);
-            return Err(refuse(self.name, at, message));
-        }
+            refuse(self.name, at, format!("{error}{next}"))
+        })?;
         Ok(ExpectedFailure {
             line,
             case: case.id.clone(),
@@ -272,6 +273,18 @@ mod tests {
                 "known.yaml:2:3: unknown key `resaon`; did you mean `reason`?",
             ),
             ("- reason: x\n", "known.yaml:1:3: an entry needs `case`"),
+            (
+                "- crash\n",
+                "known.yaml:1:3: `crash` is a family or a pattern, and one case must be named here: ",
+            ),
+            (
+                "- case: crash/*\n",
+                "failed-effect, ledger-busy; write a line for each of them that fails, `CASE` or `CASE:CHECK`",
+            ),
+            (
+                "- retry:one-effect\n",
+                "known.yaml:1:3: `retry` is a family or a pattern",
+            ),
             (
                 "client:\n- lost-reply\n",
                 "known.yaml:1:1: unknown key `client`; known here: server",

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use globset::Glob;
 use include_dir::{Dir, include_dir};
 
-use super::definition::Case;
+use super::definition::{Case, Check};
 use super::resolve;
 use crate::document;
 
@@ -58,6 +58,16 @@ pub enum SelectionError {
         /// `; did you mean …?`, or nothing.
         near: String,
     },
+    /// The case has no such check.
+    #[error("`{case}` has no check `{check}`; {near}")]
+    NoCheck {
+        /// The case.
+        case: String,
+        /// What was asked for.
+        check: String,
+        /// `did you mean …?`, or what there is.
+        near: String,
+    },
     /// A glob pattern that cannot be read.
     #[error("`{pattern}` is not a pattern: {reason}")]
     Pattern {
@@ -65,6 +75,14 @@ pub enum SelectionError {
         pattern: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A family or a pattern where one case is meant.
+    #[error("`{word}` is a family or a pattern, and one case must be named here: {cases}")]
+    Several {
+        /// What was named.
+        word: String,
+        /// The cases that it stands for.
+        cases: String,
     },
     /// Everything that was selected is skipped again.
     #[error("nothing is left to run: every selected case is skipped")]
@@ -108,6 +126,42 @@ impl Catalogue {
     pub fn named(&self, word: &str) -> Result<&Case, SelectionError> {
         let found = self.cases.values().find(|case| is_name_of(word, case));
         found.ok_or_else(|| self.unknown(word))
+    }
+
+    /// The case that `word` names, and its check that is called `check`.
+    pub fn named_check(&self, word: &str, check: &str) -> Result<(&Case, &Check), SelectionError> {
+        let case = self.one(word)?;
+        let found = case.checks.iter().find(|known| known.id == check);
+        let found = found.ok_or_else(|| {
+            let known: Vec<&str> = case.checks.iter().map(|check| check.id.as_str()).collect();
+            SelectionError::NoCheck {
+                case: case.id.clone(),
+                check: check.to_owned(),
+                near: match document::nearest(check, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("it has {}", known.join(", ")),
+                },
+            }
+        })?;
+        Ok((case, found))
+    }
+
+    /// The cases of this family, in the order of [`Self::all`]; none where no family is called that.
+    pub fn family(&self, word: &str) -> Vec<&Case> {
+        let mut cases = self.all();
+        cases.retain(|case| case.family == word);
+        cases
+    }
+
+    /// The one case that `word` names, where a family or a pattern will not do.
+    pub(crate) fn one(&self, word: &str) -> Result<&Case, SelectionError> {
+        self.named(word).map_err(|_| match self.matches(word) {
+            Ok((ids, _)) => SelectionError::Several {
+                word: word.to_owned(),
+                cases: ids.join(", "),
+            },
+            Err(_) => self.unknown_case(word),
+        })
     }
 
     /// Selects by ids, `family/id`, numbers, family names and globs; nothing asked for means everything.
@@ -162,26 +216,34 @@ impl Catalogue {
                 Ok((ids, false))
             };
         }
-        let family: Vec<String> = self
-            .cases
-            .values()
-            .filter(|case| case.family == word)
-            .map(|case| case.id.clone())
-            .collect();
+        let family = self.family(word);
         if !family.is_empty() {
-            return Ok((family, false));
+            return Ok((family.into_iter().map(|case| case.id.clone()).collect(), false));
         }
         self.named(word).map(|case| (vec![case.id.clone()], true))
     }
 
-    pub(super) fn unknown(&self, word: &str) -> SelectionError {
-        let ids = self.cases.keys().map(String::as_str);
+    /// That nothing is called this, with the case or the family that is nearest.
+    fn unknown(&self, word: &str) -> SelectionError {
         let families = self.cases.values().map(|case| case.family.as_str());
-        let near = document::nearest(word, ids.chain(families));
-        SelectionError::Unknown {
-            word: word.to_owned(),
-            near: near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default(),
-        }
+        unknown(word, self.ids().chain(families))
+    }
+
+    /// That no case is called this, where a case must be named.
+    pub(crate) fn unknown_case(&self, word: &str) -> SelectionError {
+        unknown(word, self.ids())
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        self.cases.keys().map(String::as_str)
+    }
+}
+
+fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> SelectionError {
+    let near = document::nearest(word, known);
+    SelectionError::Unknown {
+        word: word.to_owned(),
+        near: near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default(),
     }
 }
 
@@ -262,6 +324,22 @@ mod tests {
             .select(&words(&["lost-replay"]), &[])
             .expect_err("no such case");
         assert!(error.to_string().contains("did you mean `lost-reply`?"), "{error}");
+    }
+
+    #[test]
+    fn where_one_case_is_meant_a_family_or_a_pattern_is_refused_with_its_cases() {
+        let catalogue = Catalogue::embedded();
+        for word in ["crash", "crash/*"] {
+            let error = catalogue.one(word).expect_err(word).to_string();
+            let message = format!("`{word}` is a family or a pattern, and one case must be named here: ");
+            assert!(
+                error.starts_with(&message) && error.contains("failed-effect"),
+                "{error}"
+            );
+        }
+        let error = catalogue.one("retri").expect_err("nothing").to_string();
+        assert!(!error.contains("`retry`"), "a family is offered: {error}");
+        assert_eq!(catalogue.one("03").expect("a number").id, "lost-reply");
     }
 
     #[test]

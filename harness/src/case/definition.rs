@@ -85,6 +85,9 @@ impl Mode {
     }
 }
 
+/// No wait of a case is longer than this, in milliseconds: an hour.
+pub const BOUND_MS_MAX: u64 = 60 * 60 * 1000;
+
 /// The named bounds of a case, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

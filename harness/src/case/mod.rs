@@ -23,8 +23,7 @@ mod written;
 
 pub(crate) use catalogue::is_name_of;
 pub use catalogue::{Catalogue, FROZEN, Selection, SelectionError, calibrations};
-pub use definition::{Basis, Bounds, Case, Check, CheckSource, Mode, OperationUse, Promise};
-pub use own::OwnCaseError;
+pub use definition::{BOUND_MS_MAX, Basis, Bounds, Case, Check, CheckSource, Mode, OperationUse, Promise};
 pub(crate) use resolve::is_plain_word;
 pub use resolve::parse;
 pub use start::{OutsideKey, Role, Rotation, Settings, StartStep};

@@ -4,46 +4,37 @@ use std::path::{Path, PathBuf};
 
 use super::catalogue::{CONTROL_FAMILY, Catalogue, is_name_of};
 use super::definition::Case;
-use super::resolve;
+use super::resolve::{self, Places, Refused};
 use crate::document::{self, DocumentError};
 
-/// Words that mean something else where a case could be named: in `harness show RUN` the handshake, and the search for the
-/// effect.
-const RESERVED: [&str; 3] = ["probe", "calibration", "calibration-two"];
-
-/// Why a case of the user's own is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum OwnCaseError {
-    /// The file cannot be read, or is no case.
-    #[error(transparent)]
-    Document(#[from] DocumentError),
-    /// It would be taken for something else, or asks for what is not there.
-    #[error("{file}: {reason}")]
-    Unfit {
-        /// The file.
-        file: String,
-        /// What is wrong, and what to do.
-        reason: String,
-    },
-}
+/// Words that mean something else where a case or a run could be named: the newest run, in `harness show RUN` the handshake,
+/// and the search for the effect.
+const RESERVED: [&str; 4] = ["latest", "probe", "calibration", "calibration-two"];
 
 impl Catalogue {
     /// This catalogue and the cases in these files. Relative paths start at `folder`.
-    pub fn with_files(&self, paths: &[PathBuf], folder: &Path) -> Result<Self, OwnCaseError> {
+    pub fn with_files(&self, paths: &[PathBuf], folder: &Path) -> Result<Self, DocumentError> {
         let mut all = self.clone();
         let mut read = Vec::with_capacity(paths.len());
         for path in paths {
             let file = path.display().to_string();
             let text = document::read(&folder.join(path))?;
-            let case = resolve::parse(&file, &text)?;
-            all.refuse_taken(&case).map_err(|reason| unfit(&file, reason))?;
-            read.push((file.clone(), case.clone()));
+            let (case, places) = resolve::parse_with_places(&file, &text)?;
+            let fits = (all.refuse_taken_id(&case).map_err(Refused::at(places.id.clone())))
+                .and_then(|()| {
+                    all.refuse_taken_family(&case)
+                        .map_err(Refused::at(places.family.clone()))
+                })
+                .and_then(|()| all.refuse_taken_number(&case, &places));
+            fits.map_err(|refused| refused.in_document(&file, &text))?;
+            read.push((file.clone(), case.clone(), places));
             all.files.insert(case.id.clone(), file);
             all.cases.insert(case.id.clone(), case);
         }
         // Only now is every control there that a case may ask for.
-        for (file, case) in &read {
-            all.refuse_controls(case).map_err(|reason| unfit(file, reason))?;
+        for (file, case, places) in &read {
+            let fits = all.refuse_controls(case, places);
+            fits.map_err(|refused| refused.in_document(file, &case.text))?;
         }
         Ok(all)
     }
@@ -58,61 +49,87 @@ impl Catalogue {
         self.files.keys().map(String::as_str)
     }
 
-    fn refuse_taken(&self, case: &Case) -> Result<(), String> {
+    /// Letter case tells no two cases apart: ids are folders of the evidence, and not every file system tells them apart.
+    fn refuse_taken_id(&self, case: &Case) -> Result<(), String> {
         let id = &case.id;
-        if RESERVED.contains(&id.as_str()) {
-            return Err(format!("id `{id}` means something else; take another"));
+        if let Some(word) = RESERVED.iter().find(|word| word.eq_ignore_ascii_case(id)) {
+            return Err(format!("id `{id}` means something else (`{word}`); take another"));
         }
-        if let Some(file) = self.file_of(id) {
-            return Err(format!("id `{id}` is that of {file} too; take another"));
+        let is_taken = |known: &&Case| is_name_of(id, known) || known.id.eq_ignore_ascii_case(id);
+        if let Some(taken) = self.cases.values().find(is_taken) {
+            return Err(match self.file_of(&taken.id) {
+                Some(file) => format!("id `{id}` is that of {file} too (`{}`); take another", taken.id),
+                None => format!(
+                    "id `{id}` is taken by the embedded case {}/{}; take another",
+                    taken.family, taken.id
+                ),
+            });
         }
-        if let Some(taken) = self.cases.values().find(|known| is_name_of(id, known)) {
-            return Err(format!(
-                "id `{id}` is taken by the embedded case {}/{}; take another",
-                taken.family, taken.id
-            ));
-        }
-        if self.cases.values().any(|known| known.family == *id) {
-            return Err(format!("id `{id}` is the name of a family; take another"));
-        }
-        let has_its_number = |known: &&Case| case.number.is_some() && known.number == case.number;
-        match self.cases.values().find(has_its_number) {
-            Some(taken) => Err(format!("its number is that of {}; leave it out", taken.id)),
+        let mut families = self.cases.values().map(|known| &known.family).chain([&case.family]);
+        match families.find(|family| family.eq_ignore_ascii_case(id)) {
+            Some(family) => Err(format!("id `{id}` is the name of a family (`{family}`); take another")),
             None => Ok(()),
         }
     }
 
-    fn refuse_controls(&self, case: &Case) -> Result<(), String> {
+    /// A family comes before a case where either could be meant, so none may be called like a case.
+    fn refuse_taken_family(&self, case: &Case) -> Result<(), String> {
+        let family = &case.family;
+        let is_like = |known: &&Case| is_name_of(family, known) || known.id.eq_ignore_ascii_case(family);
+        if let Some(taken) = self.cases.values().find(is_like) {
+            return Err(format!(
+                "family `{family}` is what the case {}/{} is called; take another",
+                taken.family, taken.id
+            ));
+        }
+        let is_otherwise = |known: &&Case| known.family != *family && known.family.eq_ignore_ascii_case(family);
+        match self.cases.values().find(is_otherwise) {
+            Some(known) => Err(format!(
+                "family `{family}` differs from `{0}` in letter case only; write `{0}`, or take another",
+                known.family
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_taken_number(&self, case: &Case, places: &Places) -> Result<(), Refused> {
+        let (Some(number), Some(place)) = (case.number, places.number.clone()) else {
+            return Ok(());
+        };
+        match self.cases.values().find(|known| known.number == Some(number)) {
+            Some(taken) => Err(Refused::at(place)(format!(
+                "number {number} is that of {}; leave it out",
+                taken.id
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_controls(&self, case: &Case, places: &Places) -> Result<(), Refused> {
+        let whole = places.controls.clone().unwrap_or_else(|| places.id.clone());
         if case.family == CONTROL_FAMILY && !case.controls.is_empty() {
-            return Err(format!("a case of the family `{CONTROL_FAMILY}` asks for no control"));
+            let message = format!("controls: a case of the family `{CONTROL_FAMILY}` asks for none; leave them out");
+            return Err(Refused::at(whole)(message));
         }
         if case.family != CONTROL_FAMILY && case.controls.is_empty() {
-            return Err(
+            return Err(Refused::at(whole)(
                 "controls: it names none, and no count is believed that no control has seen right; \
                  write `controls = [\"sees-duplicates\"]`"
                     .to_owned(),
-            );
+            ));
         }
-        for control in &case.controls {
-            match self.get(control) {
-                Some(known) if known.family == CONTROL_FAMILY => {}
-                Some(known) => {
-                    return Err(format!(
-                        "controls: `{control}` is of the family `{}`, and no control",
-                        known.family
-                    ));
-                }
-                None => return Err(format!("controls: {}", self.unknown(control))),
-            }
+        for (control, place) in case.controls.iter().zip(&places.control) {
+            let message = match self.get(control) {
+                Some(known) if known.family == CONTROL_FAMILY => continue,
+                Some(known) => format!(
+                    "controls: `{control}` is of the family `{}`, and no control",
+                    known.family
+                ),
+                None => format!("controls: {}", self.unknown_case(control)),
+            };
+            return Err(Refused::at(place.clone())(message));
         }
         Ok(())
-    }
-}
-
-fn unfit(file: &str, reason: String) -> OwnCaseError {
-    OwnCaseError::Unfit {
-        file: file.to_owned(),
-        reason,
     }
 }
 
@@ -171,43 +188,80 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_taken_for_another_case_is_refused() {
+    fn what_would_be_taken_for_another_case_is_refused_where_it_stands() {
         let number = ("family   = \"retry\"", "number = 3\nfamily = \"retry\"");
+        let of = |change: (&str, &str)| own("mine", &[change]);
+        let family = |family: &str| own("mine", &[("\"retry\"", &format!("{family:?}"))]);
         let table = [
             (
                 own("lost-reply", &[]),
-                "0.toml: id `lost-reply` is taken by the embedded case retry/lost-reply",
-            ),
-            (own("03", &[]), "id `03` is taken by the embedded case"),
-            (own("retry", &[]), "id `retry` is the name of a family"),
-            (own("probe", &[]), "id `probe` means something else"),
-            (own("calibration", &[]), "id `calibration` means something else"),
-            (own("calibration-two", &[]), "id `calibration-two` means something else"),
-            (
-                own("mine", &[("controls = [\"sees-duplicates\"]", "controls = []")]),
-                "controls: it names none",
+                "0.toml:2:12: id `lost-reply` is taken by the embedded case retry/lost-reply",
             ),
             (
-                own("mine", &[("controls = [\"sees-duplicates\"]\n", "")]),
-                "controls: it names none",
+                own("Lost-Reply", &[]),
+                "0.toml:2:12: id `Lost-Reply` is taken by the embedded",
             ),
-            (own("mine", &[number]), "its number is that of lost-reply"),
+            (own("03", &[]), "0.toml:2:12: id `03` is taken by the embedded case"),
+            (own("retry", &[]), "0.toml:2:12: id `retry` is the name of a family"),
             (
-                own("mine", &[("[\"sees-duplicates\"]", "[\"sees-duplicate\"]")]),
-                "controls: there is no case `sees-duplicate`; did you mean `sees-duplicates`?",
+                own("Crash", &[]),
+                "0.toml:2:12: id `Crash` is the name of a family (`crash`)",
+            ),
+            (own("probe", &[]), "0.toml:2:12: id `probe` means something else"),
+            (own("latest", &[]), "0.toml:2:12: id `latest` means something else"),
+            (
+                own("Latest", &[]),
+                "0.toml:2:12: id `Latest` means something else (`latest`)",
+            ),
+            (own("calibration", &[]), "0.toml:2:12: id `calibration` means something"),
+            (
+                own("calibration-two", &[]),
+                "0.toml:2:12: id `calibration-two` means something",
+            ),
+            (family("mine"), "0.toml:2:12: id `mine` is the name of a family"),
+            (
+                family("lost-reply"),
+                "0.toml:3:12: family `lost-reply` is what the case retry/lost-reply is called",
             ),
             (
-                own("mine", &[("[\"sees-duplicates\"]", "[\"identical-retry\"]")]),
-                "controls: `identical-retry` is of the family `retry`",
+                family("03"),
+                "0.toml:3:12: family `03` is what the case retry/lost-reply is called",
             ),
-            (own("mine", &[("\"retry\"", "\"control\"")]), "asks for no control"),
+            (
+                family("Control"),
+                "0.toml:3:12: family `Control` differs from `control` in letter case only",
+            ),
+            (of(number), "0.toml:3:10: number 3 is that of lost-reply; leave it out"),
+            (
+                of(("controls = [\"sees-duplicates\"]", "controls = []")),
+                "0.toml:12:12: controls: it names none",
+            ),
+            (
+                of(("controls = [\"sees-duplicates\"]\n", "")),
+                "0.toml:2:12: controls: it names none",
+            ),
+            (
+                of(("[\"sees-duplicates\"]", "[\"sees-duplicate\"]")),
+                "0.toml:12:13: controls: there is no case `sees-duplicate`; did you mean `sees-duplicates`?",
+            ),
+            (
+                of(("[\"sees-duplicates\"]", "[\"sees-duplicates\", \"identical-retry\"]")),
+                "0.toml:12:32: controls: `identical-retry` is of the family `retry`",
+            ),
+            (
+                family("control"),
+                "0.toml:12:12: controls: a case of the family `control` asks for none",
+            ),
         ];
         for (text, message) in table {
             let error = with(&[text]).expect_err(message);
-            assert!(error.contains(message), "{error}");
+            assert!(error.starts_with(message), "{error}");
         }
-        let error = with(&[own("mine", &[]), own("mine", &[])]).expect_err("twice");
-        assert!(error.contains("1.toml: id `mine` is that of 0.toml too"), "{error}");
+        for again in ["mine", "Mine"] {
+            let error = with(&[own("mine", &[]), own(again, &[])]).expect_err("twice");
+            let message = format!("1.toml:2:12: id `{again}` is that of 0.toml too (`mine`)");
+            assert!(error.starts_with(&message), "{error}");
+        }
     }
 
     #[test]
@@ -224,6 +278,37 @@ mod tests {
                 "0.toml:60:1: check `one-effect`: ",
             ),
             (("format   = 1", "format   = 7"), "0.toml:1:12: format 7"),
+            (
+                ("revision = 1", "revision = 0"),
+                "0.toml:4:12: revision 0: the first is 1",
+            ),
+            (
+                ("\"write\", ", ""),
+                "0.toml:10:12: a step uses `write`: name it in `needs`",
+            ),
+            (
+                ("reply_ms = 10000", "reply_ms = 0"),
+                "0.toml:13:77: bounds: reply_ms = 0: a wait has 1 to 3600000 milliseconds",
+            ),
+            (
+                ("quiet_ms = 5000", "quiet_ms = 3600001"),
+                "0.toml:13:95: bounds: quiet_ms = 3600001: a wait",
+            ),
+            (
+                ("stop = \"second\"", "advance_s = 100000001"),
+                "0.toml:38:1: step 8: advance_s = 100000001: it has 1 to 100000000 seconds",
+            ),
+            (
+                ("stop = \"second\"", "advance_s = 0"),
+                "0.toml:38:1: step 8: advance_s = 0: it has 1",
+            ),
+            (
+                (
+                    "as    = \"second\"",
+                    "as = \"second\"\nsettings = { retention_s = 100000001 }",
+                ),
+                "0.toml:28:1: step 5: settings: retention_s = 100000001: it has at most 100000000 seconds",
+            ),
         ];
         for (change, message) in table {
             let error = with(&[own("mine", &[change])]).expect_err(message);

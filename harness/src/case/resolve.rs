@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::definition::{Basis, Bounds, Case, Check, Promise};
+use super::definition::{BOUND_MS_MAX, Basis, Bounds, Case, Check, Promise};
 use super::script::{RECOVERY, Script};
 use super::surface::Surface;
 use super::written::{BoundsWritten, CASE_FORMAT, CaseWritten, CheckWritten};
@@ -14,18 +14,56 @@ use crate::document::{self, DocumentError};
 
 /// Parses and resolves a case. `name` is what errors call the file.
 pub fn parse(name: &str, text: &str) -> Result<Case, DocumentError> {
+    parse_with_places(name, text).map(|(case, _)| case)
+}
+
+/// The same, with the places of what only a whole catalogue can judge.
+pub(super) fn parse_with_places(name: &str, text: &str) -> Result<(Case, Places), DocumentError> {
     let written: CaseWritten = document::parse(name, text)?;
-    resolve(written, text).map_err(|refused| document::refuse_at(name, text, refused.span, refused.message))
+    let places = Places::of(&written);
+    let case = resolve(written, text).map_err(|refused| refused.in_document(name, text))?;
+    Ok((case, places))
+}
+
+/// Where that stands in a case file which has to fit to other cases, in bytes.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) id: Range<usize>,
+    pub(super) family: Range<usize>,
+    pub(super) number: Option<Range<usize>>,
+    /// The whole list.
+    pub(super) controls: Option<Range<usize>>,
+    /// Each of them, in order.
+    pub(super) control: Vec<Range<usize>>,
+}
+
+impl Places {
+    fn of(written: &CaseWritten) -> Self {
+        let controls = written.controls.as_ref();
+        let each = controls.into_iter().flat_map(Spanned::get_ref);
+        Self {
+            id: written.id.span(),
+            family: written.family.span(),
+            number: written.number.as_ref().map(Spanned::span),
+            controls: controls.map(Spanned::span),
+            control: each.map(Spanned::span).collect(),
+        }
+    }
 }
 
 /// What is wrong, and where, in bytes of the text, where that is one place.
-struct Refused {
+#[derive(Debug)]
+pub(super) struct Refused {
     span: Option<Range<usize>>,
     message: String,
 }
 
 impl Refused {
-    fn at(span: Range<usize>) -> impl FnOnce(String) -> Self {
+    pub(super) fn in_document(self, name: &str, text: &str) -> DocumentError {
+        document::refuse_at(name, text, self.span, self.message)
+    }
+
+    pub(super) fn at(span: Range<usize>) -> impl FnOnce(String) -> Self {
         move |message| Self {
             span: Some(span),
             message,
@@ -49,6 +87,12 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
     for (key, word) in [("id", &written.id), ("family", &written.family)] {
         require_word(key, word.get_ref()).map_err(Refused::at(word.span()))?;
     }
+    let revision = *written.revision.get_ref();
+    if revision == 0 {
+        return Err(Refused::at(written.revision.span())(
+            "revision 0: the first is 1, and every change of the file raises it".to_owned(),
+        ));
+    }
     let mut script = Script::default();
     for (index, step) in written.step.into_iter().enumerate() {
         let pushed = script.push(step.get_ref());
@@ -56,23 +100,27 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
             .map_err(|message| format!("step {}: {message}", index + 1))
             .map_err(Refused::at(step.span()))?;
     }
-    let allowed: BTreeSet<Surface> = written.needs.iter().chain(&written.uses).copied().collect();
-    script.require_surfaces(&allowed)?;
+    let needs = written.needs.get_ref();
+    let allowed: BTreeSet<Surface> = needs.iter().chain(&written.uses).copied().collect();
+    script
+        .require_surfaces(&allowed)
+        .map_err(Refused::at(written.needs.span()))?;
+    let controls = written.controls.map(Spanned::into_inner).unwrap_or_default();
     let checks = resolve_checks(written.check, &script, &allowed)?;
     Ok(Case {
         id: written.id.into_inner(),
-        number: written.number,
+        number: written.number.map(Spanned::into_inner),
         family: written.family.into_inner(),
-        revision: written.revision,
+        revision,
         title: written.title,
         proves: written.proves,
         matters: written.matters,
         mend: written.mend,
         sources: written.sources,
-        needs: written.needs,
+        needs: written.needs.into_inner(),
         uses: written.uses,
-        controls: written.controls,
-        bounds: resolve_bounds(&written.bounds),
+        controls: controls.into_iter().map(Spanned::into_inner).collect(),
+        bounds: resolve_bounds(&written.bounds)?,
         operations: script.operations,
         steps: script.steps,
         checks,
@@ -81,18 +129,36 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
     })
 }
 
-fn resolve_bounds(written: &BoundsWritten) -> Bounds {
+fn resolve_bounds(written: &BoundsWritten) -> Result<Bounds, Refused> {
     let usual = Bounds::default();
-    Bounds {
-        start_ms: written.start_ms.unwrap_or(usual.start_ms),
-        effect_visible_ms: written.effect_visible_ms.unwrap_or(usual.effect_visible_ms),
-        withheld_reply_ms: written.withheld_reply_ms.unwrap_or(usual.withheld_reply_ms),
-        reply_ms: written.reply_ms.unwrap_or(usual.reply_ms),
-        quiet_ms: written.quiet_ms.unwrap_or(usual.quiet_ms),
-        stop_ms: written.stop_ms.unwrap_or(usual.stop_ms),
-        condition_ms: written.condition_ms.unwrap_or(usual.condition_ms),
-        settled_ms: written.settled_ms.unwrap_or(usual.settled_ms),
-    }
+    let bound = |name: &str, bound: Option<&Spanned<u64>>, usual: u64| match bound {
+        Some(bound) if !(1..=BOUND_MS_MAX).contains(bound.get_ref()) => {
+            let ms = bound.get_ref();
+            let message =
+                format!("bounds: {name} = {ms}: a wait has 1 to {BOUND_MS_MAX} milliseconds, which is an hour");
+            Err(Refused::at(bound.span())(message))
+        }
+        Some(bound) => Ok(*bound.get_ref()),
+        None => Ok(usual),
+    };
+    Ok(Bounds {
+        start_ms: bound("start_ms", written.start_ms.as_ref(), usual.start_ms)?,
+        effect_visible_ms: bound(
+            "effect_visible_ms",
+            written.effect_visible_ms.as_ref(),
+            usual.effect_visible_ms,
+        )?,
+        withheld_reply_ms: bound(
+            "withheld_reply_ms",
+            written.withheld_reply_ms.as_ref(),
+            usual.withheld_reply_ms,
+        )?,
+        reply_ms: bound("reply_ms", written.reply_ms.as_ref(), usual.reply_ms)?,
+        quiet_ms: bound("quiet_ms", written.quiet_ms.as_ref(), usual.quiet_ms)?,
+        stop_ms: bound("stop_ms", written.stop_ms.as_ref(), usual.stop_ms)?,
+        condition_ms: bound("condition_ms", written.condition_ms.as_ref(), usual.condition_ms)?,
+        settled_ms: bound("settled_ms", written.settled_ms.as_ref(), usual.settled_ms)?,
+    })
 }
 
 /// Ids, families and names are typed by users and become folder names: letters, digits and hyphens, nothing else.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::definition::{Mode, OperationUse};
 use super::resolve::require_word;
-use super::start::{Role, StartStep};
+use super::start::{Role, SECONDS_MAX, StartStep};
 use super::step::{Condition, Fault, From, Inputs, ObserveStep, Rounds, SendStep, State, Step, When, WriteStep};
 use super::strangers::refuse_strangers;
 use super::surface::Surface;
@@ -63,9 +63,7 @@ impl Script {
             },
             "status" => self.status(&object, written)?,
             "cancel_execution" => self.cancel_execution(&object, written)?,
-            "advance_s" => Step::Advance {
-                seconds: written.advance_s.unwrap_or_default(),
-            },
+            "advance_s" => advance(written.advance_s.unwrap_or_default())?,
             "hold" => self.hold(&object, written)?,
             "release" => self.release(&object, written)?,
             "reconcile" => self.reconcile(&object, written)?,
@@ -76,6 +74,8 @@ impl Script {
     }
 
     fn start(&mut self, what: &str, written: &StepWritten) -> Result<Step, String> {
+        let settings = written.settings.unwrap_or_default();
+        settings.require_lengths()?;
         let Some(role) = Role::ALL.into_iter().find(|role| role.name() == what) else {
             let names = Role::ALL.map(Role::name).join("\", \"");
             return Err(format!("start = \"{what}\": what can be started is \"{names}\""));
@@ -88,7 +88,7 @@ impl Script {
             principal: written.principal.clone(),
             failpoint: written.failpoint.clone(),
             rotate: written.rotate,
-            settings: written.settings.unwrap_or_default(),
+            settings,
         }))
     }
 
@@ -445,4 +445,11 @@ impl Script {
             None => Ok(()),
         }
     }
+}
+
+fn advance(seconds: u64) -> Result<Step, String> {
+    if !(1..=SECONDS_MAX).contains(&seconds) {
+        return Err(format!("advance_s = {seconds}: it has 1 to {SECONDS_MAX} seconds"));
+    }
+    Ok(Step::Advance { seconds })
 }

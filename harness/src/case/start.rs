@@ -2,7 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::definition::BOUND_MS_MAX;
 use super::step::is_usual;
+
+/// No clock is moved further than this, and no server is told of a longer time, in seconds: about three years.
+pub(super) const SECONDS_MAX: u64 = 100_000_000;
+
+/// Most workers that one server is told to have.
+const WORKERS_MAX: u64 = 64;
+
+/// Most attempts that an execution is given.
+const ATTEMPTS_MAX: u64 = 1_000;
 
 /// What kind of process a step starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -115,21 +125,42 @@ impl OutsideKey {
 }
 
 impl Settings {
-    /// The placeholders of a profile that stand for them, with the values here.
-    pub fn values(&self) -> [(&'static str, String); 10] {
-        let length = |set: Option<u64>, usual: u64| set.unwrap_or(usual).to_string();
+    /// The lengths, by the names of the placeholders that stand for them in a profile.
+    fn lengths(&self) -> [(&'static str, u64); 9] {
         [
-            ("authority_s", length(self.authority_s, 300)),
-            ("retention_s", length(self.retention_s, 360)),
-            ("state_s", length(self.state_s, 600)),
-            ("busy_ms", length(self.busy_ms, 5_000)),
-            ("workers", length(self.workers, 1)),
-            ("lease_s", length(self.lease_s, 30)),
-            ("heartbeat_s", length(self.heartbeat_s, 10)),
-            ("attempts", length(self.attempts, 3)),
-            ("backoff_s", length(self.backoff_s, 5)),
-            ("outside_key", self.outside_key.unwrap_or_default().name().to_owned()),
+            ("authority_s", self.authority_s.unwrap_or(300)),
+            ("retention_s", self.retention_s.unwrap_or(360)),
+            ("state_s", self.state_s.unwrap_or(600)),
+            ("busy_ms", self.busy_ms.unwrap_or(5_000)),
+            ("workers", self.workers.unwrap_or(1)),
+            ("lease_s", self.lease_s.unwrap_or(30)),
+            ("heartbeat_s", self.heartbeat_s.unwrap_or(10)),
+            ("attempts", self.attempts.unwrap_or(3)),
+            ("backoff_s", self.backoff_s.unwrap_or(5)),
         ]
+    }
+
+    /// The placeholders of a profile that stand for them, with the values here.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let lengths = self.lengths().map(|(name, length)| (name, length.to_string()));
+        let key = ("outside_key", self.outside_key.unwrap_or_default().name().to_owned());
+        lengths.into_iter().chain([key])
+    }
+
+    /// Whether a server can be told of them.
+    pub(super) fn require_lengths(&self) -> Result<(), String> {
+        for (name, length) in self.lengths() {
+            let (max, unit) = match name {
+                "busy_ms" => (BOUND_MS_MAX, "milliseconds"),
+                "workers" => (WORKERS_MAX, "workers"),
+                "attempts" => (ATTEMPTS_MAX, "attempts"),
+                _ => (SECONDS_MAX, "seconds"),
+            };
+            if length > max {
+                return Err(format!("settings: {name} = {length}: it has at most {max} {unit}"));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a length of leases or retries differs from the usual one.

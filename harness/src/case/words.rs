@@ -32,7 +32,8 @@ impl Step {
             Self::Advance { seconds } => format!("move the server's clock by {seconds} s"),
             Self::Hold { .. } => "hold the store's write lock in another process".to_owned(),
             Self::Release { .. } => {
-                "release the store's write lock, once every process has taken in what was sent to it".to_owned()
+                "release the store's write lock, once every process has taken in what was sent to it and is at rest"
+                    .to_owned()
             }
             Self::Reconcile { operation, .. } => format!("let the operator settle {operation}"),
         }

@@ -26,12 +26,14 @@ pub(super) struct CaseWritten {
     pub(super) id: Spanned<String>,
     /// The number in the original twelve-case matrix.
     #[serde(default)]
-    pub(super) number: Option<u32>,
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
+    pub(super) number: Option<Spanned<u32>>,
     /// The kind of case; `control` for one that speaks about the read-back.
     #[cfg_attr(test, schemars(with = "String"))]
     pub(super) family: Spanned<String>,
-    /// Goes up with every change.
-    pub(super) revision: u32,
+    /// From 1 on; goes up with every change.
+    #[cfg_attr(test, schemars(with = "u32", range(min = 1)))]
+    pub(super) revision: Spanned<u32>,
     /// A few words for tables.
     pub(super) title: String,
     /// What a pass proves, in one sentence.
@@ -45,13 +47,15 @@ pub(super) struct CaseWritten {
     #[serde(default)]
     pub(super) sources: Vec<String>,
     /// Without one of these the case is `unsupported`.
-    pub(super) needs: Vec<Surface>,
+    #[cfg_attr(test, schemars(with = "Vec<Surface>"))]
+    pub(super) needs: Spanned<Vec<Surface>>,
     /// Without one of these only the steps and checks that name it in `only` are switched off.
     #[serde(default)]
     pub(super) uses: Vec<Surface>,
     /// Cases that must have passed in the same run before this one's effects are believed.
     #[serde(default)]
-    pub(super) controls: Vec<String>,
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
+    pub(super) controls: Option<Spanned<Vec<Spanned<String>>>>,
     /// Every wait, by name.
     #[serde(default)]
     pub(super) bounds: BoundsWritten,
@@ -63,27 +67,35 @@ pub(super) struct CaseWritten {
     pub(super) check: Vec<Spanned<CheckWritten>>,
 }
 
-/// The named bounds of a case, milliseconds each.
+/// The named bounds of a case, milliseconds each, from 1 to an hour.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct BoundsWritten {
     /// From launch to a finished handshake.
-    pub(super) start_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) start_ms: Option<Spanned<u64>>,
     /// From sending the last round to its effect showing in the store.
-    pub(super) effect_visible_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) effect_visible_ms: Option<Spanned<u64>>,
     /// From the visible effect to the whole reply lying in our pipe.
-    pub(super) withheld_reply_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) withheld_reply_ms: Option<Spanned<u64>>,
     /// From a request to its reply.
-    pub(super) reply_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) reply_ms: Option<Spanned<u64>>,
     /// From a kill to the last process of the tree being gone.
-    pub(super) quiet_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) quiet_ms: Option<Spanned<u64>>,
     /// From the end of standard input, or from SIGTERM, to the exit of a process.
-    pub(super) stop_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) stop_ms: Option<Spanned<u64>>,
     /// From a step that waits for something in the store to that being there.
-    pub(super) condition_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) condition_ms: Option<Spanned<u64>>,
     /// From a submission to the end of its execution.
-    pub(super) settled_ms: Option<u64>,
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1, max = 3_600_000)))]
+    pub(super) settled_ms: Option<Spanned<u64>>,
 }
 
 /// One `[[step]]`: exactly one of the verbs, and what goes with it.

@@ -52,6 +52,7 @@ impl BaselineArguments {
             let text = document::read(&folder.join(path)).map_err(|error| error.to_string())?;
             let file = path.display().to_string();
             let expected = read_expected(&file, &text, &target.name, target.contract.preset.name());
+            let expected = expected.and_then(|document| document.of_known_cases(catalogue));
             let expected = expected.map_err(|error| error.to_string())?;
             baseline.expected = Some(ExpectedFile { file, expected });
         }
@@ -61,53 +62,81 @@ impl BaselineArguments {
                 &folder.join(path),
                 target.name.as_str(),
                 target.contract.preset.name(),
-                is_part,
+                is_part.then_some(catalogue),
             )
             .map_err(|problem| format!("--write-expected {}: {problem}", path.display()))?;
         }
         Ok(baseline)
     }
 
-    /// Writes the verdicts of the cases that were asked for; a run without all of them is not kept. After a run of a part the
-    /// file keeps what it says of the rest. What is to be told of it is returned.
-    pub(super) fn write(&self, report: &RunReport, state: RunState, is_part: bool) -> Result<Option<String>, String> {
+    /// Writes the verdicts of the cases that were asked for; a run without all of them is not kept. After a run of a part of
+    /// `catalogue` (none where all was run) the file keeps what it says of the rest. What is to be told of it is returned.
+    pub(super) fn write(
+        &self,
+        report: &RunReport,
+        state: RunState,
+        part_of: Option<&Catalogue>,
+    ) -> Result<Vec<String>, String> {
         let Some(path) = &self.write_expected else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let shown = path.display();
         let mut cases = report.cases.iter().filter(|case| case.requested).peekable();
         if state != RunState::Finished || cases.peek().is_none() {
-            return Ok(Some(format!(
+            return Ok(vec![format!(
                 "{shown} was not written: the run did not come to its end"
-            )));
+            )]);
         }
         let target = &report.target;
         let refuse = |problem| format!("--write-expected {shown}: {problem}; it was not written");
-        let (path, mut verdicts) = writable(path, &target.name, &target.contract, is_part).map_err(refuse)?;
+        let Writable {
+            file,
+            mut verdicts,
+            dropped,
+        } = writable(path, &target.name, &target.contract, part_of).map_err(refuse)?;
         verdicts.extend(cases.map(|case| (case.verdict.case.clone(), case.verdict.verdict)));
         let inconclusive = verdicts.values().filter(|verdict| **verdict == Verdict::Inconclusive);
         let count = inconclusive.count();
         let text = expected_text(&target.name, &target.contract, verdicts);
-        Evidence::write_text(&path, &text).map_err(|error| error.to_string())?;
-        Ok(
-            (count > 0)
-                .then(|| format!("{shown} holds {count} inconclusive verdicts: nothing is known of these cases")),
-        )
+        Evidence::write_text(&file, &text).map_err(|error| error.to_string())?;
+        let of_dropped = (!dropped.is_empty()).then(|| {
+            let names = dropped.join(", ");
+            format!(
+                "{shown} does not hold {names} any more: no case is called that; one of your own needs its --case-file"
+            )
+        });
+        let of_inconclusive = (count > 0)
+            .then(|| format!("{shown} holds {count} inconclusive verdicts: nothing is known of these cases"));
+        Ok(of_dropped.into_iter().chain(of_inconclusive).collect())
     }
 }
 
-/// The file itself, behind any link, and the verdicts in it that stay: after a run of a part, those of the rest. Nothing is
-/// written over but a file of expected verdicts, or one that is empty.
-fn writable(
-    path: &Path,
-    target: &str,
-    contract: &str,
-    is_part: bool,
-) -> Result<(PathBuf, BTreeMap<String, Verdict>), String> {
-    let nothing = BTreeMap::new();
+/// Where expected verdicts can be written.
+struct Writable {
+    /// The file itself, behind any link.
+    file: PathBuf,
+    /// The verdicts in it that stay.
+    verdicts: BTreeMap<String, Verdict>,
+    /// The cases in it that no catalogue has any more.
+    dropped: Vec<String>,
+}
+
+impl Writable {
+    fn anew(file: PathBuf) -> Self {
+        Self {
+            file,
+            verdicts: BTreeMap::new(),
+            dropped: Vec::new(),
+        }
+    }
+}
+
+/// What of a file stays: after a run of a part of `part_of`, the verdicts of the rest. Nothing is written over but a file of
+/// expected verdicts, or one that is empty.
+fn writable(path: &Path, target: &str, contract: &str, part_of: Option<&Catalogue>) -> Result<Writable, String> {
     if path.symlink_metadata().is_err() {
         return match path.parent() {
-            Some(folder) if folder.as_os_str().is_empty() || folder.is_dir() => Ok((path.to_path_buf(), nothing)),
+            Some(folder) if folder.as_os_str().is_empty() || folder.is_dir() => Ok(Writable::anew(path.to_path_buf())),
             _ => Err("its folder is not there".to_owned()),
         };
     }
@@ -122,18 +151,24 @@ fn writable(
         return Err("it is there, and may not be written; name another, or let it be written".to_owned());
     }
     if metadata.len() == 0 {
-        return Ok((file, nothing));
+        return Ok(Writable::anew(file));
     }
     let text = document::read(&file).map_err(|_| NOT_OURS.to_owned())?;
     let object: Map<String, Value> = serde_json::from_str(&text).map_err(|_| NOT_OURS.to_owned())?;
     if !(object.contains_key("format") && object.contains_key("verdicts")) {
         return Err(NOT_OURS.to_owned());
     }
-    if !is_part {
-        return Ok((file, nothing));
-    }
-    let before = read_expected("it", &text, target, contract).map_err(|error| error.to_string())?;
-    Ok((file, before.verdicts))
+    let Some(catalogue) = part_of else {
+        return Ok(Writable::anew(file));
+    };
+    let name = path.display().to_string();
+    let before = read_expected(&name, &text, target, contract).map_err(|error| error.to_string())?;
+    let (verdicts, dropped) = before.without_unknown_cases(catalogue);
+    Ok(Writable {
+        file,
+        verdicts,
+        dropped,
+    })
 }
 
 #[cfg(test)]
@@ -162,6 +197,7 @@ mod tests {
         symlink("ours", at("link")).expect("a link");
         symlink("gone", at("nowhere")).expect("a link");
 
+        let all = Catalogue::embedded();
         let table = [
             ("text", "no file of expected verdicts"),
             ("object", "no file of expected verdicts"),
@@ -173,20 +209,21 @@ mod tests {
             ("no-folder/file", "its folder is not there"),
         ];
         for (name, problem) in table {
-            for is_part in [false, true] {
-                let refused = writable(&at(name), "plain", "none", is_part).expect_err(name);
+            for part_of in [None, Some(all)] {
+                let refused = writable(&at(name), "plain", "none", part_of).err().expect(name);
                 assert!(refused.contains(problem), "{name}: {refused}");
             }
         }
 
         let real = at("ours").canonicalize().expect("it is there");
-        let (file, kept) = writable(&at("link"), "plain", "none", true).expect("ours");
-        assert_eq!((file, kept.len()), (real, 1));
+        let ours = writable(&at("link"), "plain", "none", Some(all)).expect("ours");
+        assert_eq!((ours.file, ours.verdicts.len()), (real, 1));
         for name in ["new", "empty", "ours"] {
-            let (_, kept) = writable(&at(name), "plain", "none", false).expect(name);
-            assert!(kept.is_empty(), "{name}");
+            let anew = writable(&at(name), "plain", "none", None).expect(name);
+            assert!(anew.verdicts.is_empty(), "{name}");
         }
-        let refused = writable(&at("ours"), "other", "none", true).expect_err("of another target");
+        let refused = writable(&at("ours"), "other", "none", Some(all));
+        let refused = refused.err().expect("of another target");
         assert!(refused.contains("it is of the target `plain`"), "{refused}");
     }
 }

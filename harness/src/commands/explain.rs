@@ -1,11 +1,12 @@
-//! `harness explain CASE`: what a case proves, why it matters, what it does and checks, and how to mend a server.
+//! `harness explain CASE`: what a case proves, why it matters, what it does and checks, and how to mend a server. Of a family its
+//! cases are listed.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Format, refuse};
+use super::{ExitStatus, Format, list, refuse};
 use crate::case::{Basis, Case, Catalogue, Check, Step};
 use crate::report::{Printer, Style, WIDTH, plain, span, wrap};
 
@@ -15,7 +16,7 @@ const LIST_INDENT: usize = 6;
 /// Say what a case proves, why it matters, and how to mend a server that fails it
 #[derive(Debug, Args)]
 pub(super) struct ExplainArguments {
-    /// Id, family/id, or number of the case
+    /// Id, family/id, or number of the case; of a family its cases are listed, one line each
     #[arg(required_unless_present = "case_file", conflicts_with = "case_file")]
     case: Option<String>,
     /// File of a case of your own
@@ -53,29 +54,30 @@ struct ExplainedCheck<'a> {
     say: Option<&'a str>,
 }
 
-/// Explains one case.
+/// Explains one case, or lists a family.
 pub(super) fn explain(arguments: &ExplainArguments, printer: &mut Printer) -> ExitStatus {
-    let case = match case(arguments) {
-        Ok(case) => case,
-        Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
+    let format = arguments.format;
+    let files: Vec<PathBuf> = arguments.case_file.iter().cloned().collect();
+    let catalogue = match Catalogue::embedded().with_files(&files, Path::new(".")) {
+        Ok(catalogue) => catalogue,
+        Err(error) => return refuse(format, &error.to_string(), ExitStatus::Usage, printer),
     };
-    let case = &case;
-    match arguments.format {
-        Format::Human => human(case, printer),
-        Format::Json => printer.json(&explained(case)),
-        Format::Jsonl => printer.json_line(&explained(case)),
+    let word = arguments.case.as_deref().or_else(|| catalogue.own().next());
+    let word = word.unwrap_or_default();
+    match (catalogue.named(word), catalogue.family(word).as_slice()) {
+        (Ok(case), _) => show(case, format, printer),
+        (Err(error), []) => return refuse(format, &error.to_string(), ExitStatus::Usage, printer),
+        (Err(_), family) => list::show(family, format, printer),
     }
     ExitStatus::Success
 }
 
-/// The case that is meant.
-fn case(arguments: &ExplainArguments) -> Result<Case, String> {
-    let files: Vec<PathBuf> = arguments.case_file.iter().cloned().collect();
-    let catalogue = Catalogue::embedded().with_files(&files, Path::new("."));
-    let catalogue = catalogue.map_err(|error| error.to_string())?;
-    let word = arguments.case.as_deref().or_else(|| catalogue.own().next());
-    let named = catalogue.named(word.unwrap_or_default());
-    named.cloned().map_err(|error| error.to_string())
+fn show(case: &Case, format: Format, printer: &mut Printer) {
+    match format {
+        Format::Human => human(case, printer),
+        Format::Json => printer.json(&explained(case)),
+        Format::Jsonl => printer.json_line(&explained(case)),
+    }
 }
 
 fn human(case: &Case, printer: &mut Printer) {
@@ -86,8 +88,8 @@ fn human(case: &Case, printer: &mut Printer) {
     ]);
     section(printer, "Proves", &case.proves);
     section(printer, "Matters because", &case.matters);
-    list(printer, "Does", case.steps.iter().map(Step::in_words));
-    list(printer, "Checks", case.checks.iter().map(check_in_words));
+    numbered(printer, "Does", case.steps.iter().map(Step::in_words));
+    numbered(printer, "Checks", case.checks.iter().map(check_in_words));
     if let Some(mend) = &case.mend {
         section(printer, "To mend a server that fails it", mend);
     }
@@ -122,7 +124,7 @@ fn section(printer: &mut Printer, heading: &str, text: &str) {
     printer.prose("  ", text);
 }
 
-fn list(printer: &mut Printer, heading: &str, items: impl Iterator<Item = String>) {
+fn numbered(printer: &mut Printer, heading: &str, items: impl Iterator<Item = String>) {
     printer.blank();
     printer.line(&[span(Style::Bold, heading)]);
     for (index, item) in items.enumerate() {

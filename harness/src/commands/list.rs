@@ -17,9 +17,10 @@ use crate::report::{Printer, Style, plain, span};
 pub(super) struct ListArguments {
     /// List the defects that can be planted in the built-in server, instead
     #[cfg(feature = "reference-server")]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "case_files")]
     defects: bool,
-    /// File of a case of your own, to be listed among them. May be repeated
+    /// File of a case of your own, to be listed among them; no such case is said to notice a defect, so not with --defects. May
+    /// be repeated
     #[arg(long = "case-file", value_name = "FILE")]
     case_files: Vec<PathBuf>,
     /// How to print
@@ -48,13 +49,17 @@ pub(super) fn list(arguments: &ListArguments, printer: &mut Printer) -> ExitStat
         Ok(catalogue) => catalogue,
         Err(error) => return refuse(arguments.format, &error.to_string(), ExitStatus::Usage, printer),
     };
-    let cases = catalogue.all();
-    match arguments.format {
-        Format::Human => table(&cases, printer),
+    show(&catalogue.all(), arguments.format, printer);
+    ExitStatus::Success
+}
+
+/// Prints these cases, one line each, and how to explain and to run one.
+pub(super) fn show(cases: &[&Case], format: Format, printer: &mut Printer) {
+    match format {
+        Format::Human => table(cases, printer),
         Format::Json => printer.json(&cases.iter().map(|case| listed(case)).collect::<Vec<_>>()),
         Format::Jsonl => cases.iter().for_each(|case| printer.json_line(&listed(case))),
     }
-    ExitStatus::Success
 }
 
 fn table(cases: &[&Case], printer: &mut Printer) {

@@ -13,6 +13,7 @@ mod prove;
 mod run;
 mod schema;
 mod show;
+mod story;
 mod target_arguments;
 mod vectors;
 mod verify;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::drive::guard::{self, Role};
-use crate::record::{Evidence, find_run};
+use crate::record::{Found, find_run};
 use crate::report::Printer;
 
 /// What a command came to. Where several apply, the first in this order wins: usage, failed, inconclusive, success.
@@ -37,7 +38,7 @@ pub enum ExitStatus {
     Failed,
     /// 2: usage or configuration; nothing was run.
     Usage,
-    /// 3: inconclusive, nothing run, or a named case that is `unsupported`.
+    /// 3: inconclusive, nothing run, a named case that is `unsupported`, or output that could not be written.
     Inconclusive,
     /// 130: interrupted by the user.
     Interrupted,
@@ -84,7 +85,7 @@ enum Format {
     version,
     disable_help_subcommand = true,
     after_help = "Exit codes: 0 passed; 1 failed, or a named case is unguarded; 2 usage or configuration; 3 inconclusive, \
-                  nothing run, or a named case is unsupported; 130 interrupted.",
+                  nothing run, a named case is unsupported, or the output could not be written; 130 interrupted.",
     max_term_width = 100
 )]
 struct Cli {
@@ -117,45 +118,71 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return code;
     }
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut printer = Printer::from_environment();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to standard output, everything else to standard error.
-            let _ = error.print();
-            if error.exit_code() == 0 {
-                return ExitStatus::Success.into();
-            }
-            let message = error.render().to_string();
-            let message = message.lines().next().unwrap_or_default();
-            let message = message.strip_prefix("error: ").unwrap_or(message);
-            let format = format_among(&arguments);
-            refuse_in(format, message, ExitStatus::Usage, &mut Printer::from_environment());
-            return ExitStatus::Usage.into();
+            let status = no_command(&error, &arguments, &mut printer);
+            return when_printed(status, &mut printer).into();
         }
     };
-    let mut printer = Printer::from_environment();
-    match cli.command {
-        Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)).into(),
-        Command::Prove(arguments) => {
-            guarded(&mut printer, |printer, run| prove::prove(&arguments, run, printer)).into()
-        }
-        Command::List(arguments) => list::list(&arguments, &mut printer).into(),
-        Command::Explain(arguments) => explain::explain(&arguments, &mut printer).into(),
-        Command::Show(arguments) => show::show(&arguments, &mut printer).into(),
-        Command::Verify(arguments) => verify::verify(&arguments, &mut printer).into(),
+    let status = match cli.command {
+        Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)),
+        Command::Prove(arguments) => guarded(&mut printer, |printer, run| prove::prove(&arguments, run, printer)),
+        Command::List(arguments) => list::list(&arguments, &mut printer),
+        Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
+        Command::Show(arguments) => show::show(&arguments, &mut printer),
+        Command::Verify(arguments) => verify::verify(&arguments, &mut printer),
         Command::Vectors(arguments) if arguments.starts_a_program() => guarded(&mut printer, |printer, run| {
             vectors::vectors(&arguments, Some(run), printer)
-        })
-        .into(),
-        Command::Vectors(arguments) => vectors::vectors(&arguments, None, &mut printer).into(),
+        }),
+        Command::Vectors(arguments) => vectors::vectors(&arguments, None, &mut printer),
         #[cfg(feature = "reference-server")]
-        Command::Fingerprint(arguments) => fingerprint::fingerprint(&arguments, &mut printer).into(),
-        Command::Schema(arguments) => schema::schema(&arguments, &mut printer).into(),
-        Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer).into(),
+        Command::Fingerprint(arguments) => fingerprint::fingerprint(&arguments, &mut printer),
+        Command::Schema(arguments) => schema::schema(&arguments, &mut printer),
+        Command::Completions(arguments) => completions::completions(&arguments, Cli::command(), &mut printer),
         #[cfg(feature = "reference-server")]
-        Command::ReferenceServer(cli) => cli.run(),
+        Command::ReferenceServer(cli) => return cli.run(),
+    };
+    when_printed(status, &mut printer).into()
+}
+
+/// Help and version go to standard output, everything else that is no command to standard error.
+fn no_command(error: &clap::Error, arguments: &[OsString], printer: &mut Printer) -> ExitStatus {
+    let printed = error.print();
+    if error.exit_code() == 0 {
+        printer.keep(printed);
+        return ExitStatus::Success;
+    }
+    let message = error.render().to_string();
+    let message = message.lines().next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    refuse_in(format_among(arguments), message, ExitStatus::Usage, printer);
+    ExitStatus::Usage
+}
+
+/// What a command comes to once it has printed: nobody may take half a document for a green one. What is red stays red, and
+/// evidence is whole whatever became of the output.
+fn when_printed(status: ExitStatus, printer: &mut Printer) -> ExitStatus {
+    let Some(error) = printer.output_error().map(ToString::to_string) else {
+        return status;
+    };
+    printer.error(&format!(
+        "cannot write the output: {error}; what was printed is not whole"
+    ));
+    match status {
+        ExitStatus::Success => ExitStatus::Inconclusive,
+        ExitStatus::Failed
+        | ExitStatus::Usage
+        | ExitStatus::Inconclusive
+        | ExitStatus::Interrupted
+        | ExitStatus::OfRun(_) => status,
     }
 }
+
+/// Said where the run could not say it any more.
+const CUT_SHORT: &str =
+    "interrupted twice, so it was cut short; the evidence holds what was done until then, and is not sealed";
 
 /// Runs a command that starts servers under the guard, so that whatever ends it leaves no process behind.
 fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) -> ExitStatus) -> ExitStatus {
@@ -170,6 +197,9 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
             run(printer, &role)
         }
         Ok(Role::Guard(ended)) => {
+            if ended.cut_short {
+                printer.note("", CUT_SHORT);
+            }
             if ended.survivors > 0 {
                 printer.error(&format!("{} processes could not be ended", ended.survivors));
             }
@@ -188,8 +218,8 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
     }
 }
 
-/// The run that a user's word names; where it names none, that is said.
-fn named_run(word: &Path, format: Format, printer: &mut Printer) -> Result<Evidence, ExitStatus> {
+/// The run, or the proof, that a user's word names; where it names none, that is said.
+fn named_run(word: &Path, format: Format, printer: &mut Printer) -> Result<Found, ExitStatus> {
     find_run(Path::new("."), word).map_err(|error| refuse(format, &error.to_string(), ExitStatus::Usage, printer))
 }
 

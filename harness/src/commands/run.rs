@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
-use super::{ExitStatus, Format, next_command, refuse};
+use super::{ExitStatus, Format, next_command, refuse, story};
 use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
 use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
@@ -17,7 +17,7 @@ use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{
-    Printer, RunReport, Style, plain, show_case, show_effect, show_end, show_server, show_target, span,
+    Printer, RunReport, Style, plain, show_case, show_case_lines, show_effect, show_end, show_server, show_target, span,
 };
 use crate::target::{BUILT_IN_NAMES as BUILT_IN, Target, TargetSource, in_flag_words};
 
@@ -64,6 +64,10 @@ pub(super) struct RunArguments {
     /// Print what would be launched, written and killed, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// Tell each case as a story, step by step: what was done, what broke, what was seen in the store, and why the verdict is
+    /// what it is
+    #[arg(long)]
+    story: bool,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -85,11 +89,17 @@ enum Deny {
 
 /// Runs the cases.
 pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut Printer) -> ExitStatus {
+    if arguments.story
+        && let Some(status) = story::refuse_beside(arguments.format, arguments.dry_run, printer)
+    {
+        return status;
+    }
     let request = match request(arguments, guarded) {
         Ok(request) => request,
         Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
     let by_flags = request.target.source == TargetSource::Command;
+    let part_of = is_part(arguments).then(|| Arc::clone(&request.catalogue));
     if arguments.dry_run {
         return match dry_run(&request) {
             Ok(dry) => show_dry_run(arguments.format, &dry, printer),
@@ -112,9 +122,16 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
                 return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
             }
         };
-        let mut tell = |progress: Progress<'_>| show_progress(arguments.format, printer, &progress);
+        let folder = request.folder.clone();
+        let mut tell = |progress: Progress<'_>| {
+            if let (Progress::CaseJudged(case, report, control), true) = (&progress, arguments.story) {
+                story::tell_judged(case, report, *control, &folder, printer);
+            } else {
+                show_progress(arguments.format, printer, &progress);
+            }
+        };
         match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
-            Ok((report, state)) => finish(arguments, report, state, printer),
+            Ok((report, state)) => finish(arguments, report, state, part_of.as_deref(), printer),
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         }
     })
@@ -227,7 +244,13 @@ fn show_running(printer: &mut Printer, running: Running<'_>) {
     }
 }
 
-fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, printer: &mut Printer) -> ExitStatus {
+fn finish(
+    arguments: &RunArguments,
+    mut report: RunReport,
+    state: RunState,
+    part_of: Option<&Catalogue>,
+    printer: &mut Printer,
+) -> ExitStatus {
     let deny: BTreeSet<Deny> = arguments.deny.iter().copied().collect();
     let (status, reason) = match state {
         RunState::Interrupted => (ExitStatus::Interrupted, Some("it was interrupted")),
@@ -239,10 +262,13 @@ fn finish(arguments: &RunArguments, mut report: RunReport, state: RunState, prin
         next_command::next(tools, command.as_deref())
     });
     report.exit_reason = reason;
-    let status = write_expected(arguments, &report, state, printer).unwrap_or(status);
+    let status = write_expected(&arguments.baseline, &report, state, part_of, printer).unwrap_or(status);
     report.exit = status.code();
     match arguments.format {
         Format::Human => {
+            if arguments.story {
+                show_case_lines(printer, &report);
+            }
             show_end(printer, &report);
             if status == ExitStatus::Interrupted {
                 printer.note("", "interrupted; the evidence holds what was done until then");
@@ -264,15 +290,17 @@ fn is_part(arguments: &RunArguments) -> bool {
 
 /// Writes the verdicts where that was asked for; a status only where that went wrong.
 fn write_expected(
-    arguments: &RunArguments,
+    baseline: &BaselineArguments,
     report: &RunReport,
     state: RunState,
+    part_of: Option<&Catalogue>,
     printer: &mut Printer,
 ) -> Option<ExitStatus> {
-    match arguments.baseline.write(report, state, is_part(arguments)) {
-        Ok(None) => None,
-        Ok(Some(note)) => {
-            printer.note("note: ", &note);
+    match baseline.write(report, state, part_of) {
+        Ok(notes) => {
+            for note in notes {
+                printer.note("note: ", &note);
+            }
             None
         }
         Err(message) => {

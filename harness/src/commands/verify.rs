@@ -1,5 +1,7 @@
 //! `harness verify RUN`: the digests of every file, then what can be derived again: counts, searches, verdicts.
-//! No server runs.
+//! No server runs. The folder of a proof is verified as a whole, every run in it and its matrix.
+
+mod proof;
 
 use std::path::PathBuf;
 
@@ -7,14 +9,15 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{ExitStatus, Format, named_run, refuse};
-use crate::record::EvidenceError;
+use crate::counted::counted;
+use crate::record::{EvidenceError, Found};
 use crate::report::{Printer, Style, plain, show_baseline, span};
 use crate::verify::{Verified, verify as verify_evidence};
 
-/// Check evidence: digests first, then every verdict judged again from its record
+/// Check evidence of a run or a proof: digests first, then every verdict judged again from its record
 #[derive(Debug, Args)]
 pub(super) struct VerifyArguments {
-    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
+    /// The run, or the proof: its folder, `latest` (a run), or the name of a folder under evidence/runs, or a beginning of it
     run: PathBuf,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
@@ -32,22 +35,16 @@ struct VerifyReport<'a> {
 /// Verifies one folder of evidence.
 pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> ExitStatus {
     let evidence = match named_run(&arguments.run, arguments.format, printer) {
-        Ok(evidence) => evidence,
+        Ok(Found::Run(evidence)) => evidence,
+        Ok(Found::Proof(folder)) => return proof::verify(arguments.format, &folder, printer),
         Err(status) => return status,
     };
     let verified = match verify_evidence(&evidence) {
         Ok(verified) => verified,
-        Err(error) => {
-            let status = match error {
-                EvidenceError::NotEvidence { .. } | EvidenceError::TooLarge { .. } | EvidenceError::Exists { .. } => {
-                    ExitStatus::Usage
-                }
-                EvidenceError::File { .. } => ExitStatus::Failed,
-            };
-            return refuse(arguments.format, &error.to_string(), status, printer);
-        }
+        Err(error) => return unread(arguments.format, &error, printer),
     };
-    let status = status(&verified);
+    let is_whole = verified.sealed && verified.finished;
+    let status = status(&verified.findings, is_whole);
     let report = VerifyReport {
         evidence: evidence.root().display().to_string(),
         verified: &verified,
@@ -61,11 +58,22 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
     status
 }
 
+/// What cannot be read at all.
+fn unread(format: Format, error: &EvidenceError, printer: &mut Printer) -> ExitStatus {
+    let status = match error {
+        EvidenceError::NotEvidence { .. } | EvidenceError::TooLarge { .. } | EvidenceError::Exists { .. } => {
+            ExitStatus::Usage
+        }
+        EvidenceError::File { .. } => ExitStatus::Failed,
+    };
+    refuse(format, &error.to_string(), status, printer)
+}
+
 /// A difference is a difference, also in evidence that is not complete.
-fn status(verified: &Verified) -> ExitStatus {
-    if !verified.findings.is_empty() {
+fn status(findings: &[String], is_whole: bool) -> ExitStatus {
+    if !findings.is_empty() {
         ExitStatus::Failed
-    } else if verified.sealed && verified.finished {
+    } else if is_whole {
         ExitStatus::Success
     } else {
         ExitStatus::Inconclusive
@@ -108,17 +116,19 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     for note in &verified.notes {
         printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
     }
-    let (word, style) = match (verified.findings.len(), incomplete.is_none()) {
-        (0, true) => (
-            "the evidence is whole, and every verdict comes out the same".to_owned(),
-            Style::Good,
-        ),
+    let whole = "the evidence is whole, and every verdict comes out the same";
+    result(verified.findings.len(), incomplete.is_none(), whole, printer);
+}
+
+/// The last line, and what it does not say.
+fn result(differences: usize, is_whole: bool, whole: &str, printer: &mut Printer) {
+    let (word, style) = match (differences, is_whole) {
+        (0, true) => (whole.to_owned(), Style::Good),
         (0, false) => ("incomplete".to_owned(), Style::Odd),
-        (1, _) => ("1 difference".to_owned(), Style::Bad),
-        (count, _) => (format!("{count} differences"), Style::Bad),
+        (count, _) => (counted(count, "difference", "differences"), Style::Bad),
     };
     printer.line(&[span(Style::Bold, "result    "), span(style, word)]);
-    if verified.findings.is_empty() && incomplete.is_none() {
+    if differences == 0 && is_whole {
         printer.prose("          ", NOT_SHOWN);
     }
 }

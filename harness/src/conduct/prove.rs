@@ -14,15 +14,11 @@ use tokio::sync::{mpsc, watch};
 use super::conductor::{case_named, conduct_until};
 use super::request::{ConductError, Progress, Request};
 use crate::case::Case;
-use crate::digest;
 use crate::drive::clock::Clock;
 use crate::drive::guard::Interrupts;
-use crate::matrix::{Expected, Matrix, Planted, Ran};
-use crate::record::{RunState, SUMS_FILE};
+use crate::matrix::{BASELINE, Expected, Matrix, Planted, Ran};
+use crate::record::RunState;
 use crate::report::RunReport;
-
-/// The name of the run without a defect, among those that are called like their defects.
-const BASELINE: &str = "baseline";
 
 /// What to prove.
 #[derive(Debug)]
@@ -49,6 +45,8 @@ pub enum Proving<'a> {
         /// At work.
         running: &'a [&'a str],
     },
+    /// What is known now; told at the beginning, and whenever it is more.
+    Known(&'a Matrix),
 }
 
 /// What came of it.
@@ -56,15 +54,65 @@ pub enum Proving<'a> {
 pub struct Proved {
     /// The matrix of what was run.
     pub matrix: Matrix,
-    /// The runs whose evidence is kept: the folder's name, and the digest of its `SHA256SUMS`.
-    pub runs: Vec<(String, Option<String>)>,
     /// Whether the user stopped it, so that defects are missing at the end.
     pub interrupted: bool,
+}
+
+impl ProofRequest {
+    /// The names of the runs, each of which has a folder that is called so: the one without a defect first.
+    pub fn runs(&self) -> Vec<String> {
+        let planted = self.expected.planted.iter().map(|planted| planted.name.clone());
+        std::iter::once(BASELINE.to_owned()).chain(planted).collect()
+    }
 }
 
 enum News {
     Begins(usize),
     Ended(usize, Box<Result<(RunReport, RunState), ConductError>>, u64),
+}
+
+/// What was done so far of what was asked for.
+struct Done<'a> {
+    request: &'a ProofRequest,
+    cases: Vec<&'a Case>,
+    baseline: Ran,
+    /// By the defects of the request; a run that was broken off is not done.
+    runs: Vec<Option<Ran>>,
+}
+
+impl<'a> Done<'a> {
+    fn nothing_yet(request: &'a ProofRequest) -> Self {
+        let base = &request.base;
+        let named = base.selection.execute.iter();
+        Self {
+            cases: named.map(|id| case_named(&base.catalogue, id)).collect(),
+            baseline: nothing("it was not run"),
+            runs: vec![None; request.expected.planted.len()],
+            request,
+        }
+    }
+
+    fn matrix(&self) -> Matrix {
+        // In the order of the list: what is behind the first gap was done, and is not told in the wrong place.
+        let planted = self.request.expected.planted.iter().zip(&self.runs);
+        let (planted, done): (Vec<Planted>, Vec<Ran>) = planted
+            .filter_map(|(planted, run)| Some((planted.clone(), run.clone()?)))
+            .unzip();
+        let expected = Expected {
+            planted,
+            ..self.request.expected.clone()
+        };
+        let base = &self.request.base;
+        let target = base.target.title();
+        Matrix::of(
+            &target,
+            &expected,
+            &self.cases,
+            &base.catalogue.all(),
+            &self.baseline,
+            &done,
+        )
+    }
 }
 
 /// Runs the cases without and with each defect.
@@ -73,20 +121,11 @@ pub async fn prove(
     interrupts: &mut Interrupts,
     tell: &mut dyn FnMut(Proving<'_>),
 ) -> Result<Proved, ConductError> {
-    let cases: Vec<&Case> = request
-        .base
-        .selection
-        .execute
-        .iter()
-        .map(|id| case_named(&request.base.catalogue, id))
-        .collect();
-    let catalogue = request.base.catalogue.all();
-    let target = request.base.target.title();
     let (stop, stopped) = watch::channel(false);
     let mut interrupted = false;
-    let mut baseline = None;
-    let mut runs = Vec::new();
-    let mut proving = Box::pin(run_all(&request, &cases, stopped, tell, &mut baseline, &mut runs));
+    let mut done = Done::nothing_yet(&request);
+    tell(Proving::Known(&done.matrix()));
+    let mut proving = Box::pin(run_all(&mut done, stopped, tell));
     let outcome = loop {
         tokio::select! {
             biased;
@@ -99,27 +138,8 @@ pub async fn prove(
     };
     drop(proving);
     outcome?;
-    let baseline = baseline.unwrap_or_else(|| nothing("it was not run"));
-    // In the order of the list: what is behind the first gap was done, and is not told in the wrong place.
-    let (planted, done): (Vec<Planted>, Vec<Ran>) = request
-        .expected
-        .planted
-        .iter()
-        .cloned()
-        .zip(runs)
-        .filter_map(|(planted, run)| Some((planted, run?)))
-        .unzip();
-    let expected = Expected {
-        planted,
-        ..request.expected.clone()
-    };
-    let matrix = Matrix::of(&target, &expected, &cases, &catalogue, &baseline, &done);
-    let names = std::iter::once(BASELINE).chain(expected.planted.iter().map(|planted| planted.name.as_str()));
-    let sums = |name: &str| digest::sha256_file(&request.evidence.join(name).join(SUMS_FILE)).ok();
-    let runs = names.map(|name| (name.to_owned(), sums(name))).collect();
     Ok(Proved {
-        matrix,
-        runs,
+        matrix: done.matrix(),
         interrupted,
     })
 }
@@ -132,42 +152,44 @@ fn nothing(reason: &str) -> Ran {
     }
 }
 
-/// The run without a defect, and where that is green, all others. What was done is in the last two arguments, whatever
-/// happens; a run that was broken off is not.
+/// The run without a defect, and where that is green, all others.
 async fn run_all(
-    request: &ProofRequest,
-    cases: &[&Case],
+    done: &mut Done<'_>,
     stopped: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Proving<'_>),
-    baseline: &mut Option<Ran>,
-    runs: &mut Vec<Option<Ran>>,
 ) -> Result<(), ConductError> {
     let since = Clock::start();
-    let base = one_run(request, None);
+    let base = one_run(done.request, None);
     let scratch = base.scratch.clone();
-    let mut tell_base = |progress: Progress<'_>| tell(Proving::Baseline(&progress));
+    let mut tell_base = |progress: Progress<'_>| {
+        if let Progress::CaseJudged(_, report, _) = &progress {
+            let verdict = report.verdict.clone();
+            done.baseline.trouble = None;
+            done.baseline.verdicts.insert(verdict.case.clone(), verdict);
+            tell(Proving::Known(&done.matrix()));
+        }
+        tell(Proving::Baseline(&progress));
+    };
     let (report, state) = Box::pin(conduct_until(base, stopped.clone(), &mut tell_base)).await?;
     forget(&scratch);
     if state == RunState::Interrupted {
         return Ok(());
     }
-    let ran = ran(report, since.stamp().micros);
-    let is_green = Matrix::is_baseline_green(cases, &ran);
-    *baseline = Some(ran);
-    if is_green {
-        defects(request, stopped, tell, runs).await?;
+    done.baseline = ran(report, since.stamp().micros);
+    tell(Proving::Known(&done.matrix()));
+    if Matrix::is_baseline_green(&done.cases, &done.baseline) {
+        defects(done, stopped, tell).await?;
     }
     Ok(())
 }
 
 async fn defects(
-    request: &ProofRequest,
+    done: &mut Done<'_>,
     stopped: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Proving<'_>),
-    runs: &mut Vec<Option<Ran>>,
 ) -> Result<(), ConductError> {
+    let request = done.request;
     let planted = &request.expected.planted;
-    runs.resize(planted.len(), None);
     let requests: Arc<Vec<Request>> = Arc::new(planted.iter().map(|planted| one_run(request, Some(planted))).collect());
     let next = Arc::new(AtomicUsize::new(0));
     let (send, mut news) = mpsc::unbounded_channel();
@@ -182,25 +204,25 @@ async fn defects(
     }
     drop(send);
     let mut running: Vec<usize> = Vec::new();
-    let mut done = 0;
+    let mut ended = 0;
     while let Some(news) = news.recv().await {
         match news {
             News::Begins(at) => running.push(at),
             News::Ended(at, outcome, micros) => {
                 running.retain(|other| *other != at);
-                done += 1;
-                runs[at] = match *outcome {
+                ended += 1;
+                done.runs[at] = match *outcome {
                     Ok((_, RunState::Interrupted)) => None,
                     Ok((report, RunState::Running | RunState::Finished)) => Some(ran(report, micros)),
                     Err(error) => Some(nothing(&error.to_string())),
                 };
+                tell(Proving::Known(&done.matrix()));
             }
         }
         let running: Vec<&str> = running.iter().map(|at| planted[*at].name.as_str()).collect();
-        let all = planted.len();
         tell(Proving::Defects {
-            done,
-            all,
+            done: ended,
+            all: planted.len(),
             running: &running,
         });
     }

@@ -6,8 +6,8 @@
 //! Should both die in the same moment, nobody is left to do it; that is the limit of this without cgroups.
 //!
 //! The run is in a process group of its own, so it gets no Ctrl-C from a terminal: SIGINT, SIGTERM and SIGHUP that reach
-//! the guard are forwarded, and a second SIGINT kills the run. Its standard input is `/dev/null`. It may write to a
-//! terminal even under `stty tostop`.
+//! the guard are forwarded, and a second SIGINT kills the run, which is an interrupt still. Its standard input is
+//! `/dev/null`. It may write to a terminal even under `stty tostop`.
 //!
 //! This file holds what is the same everywhere; `guard/linux.rs` holds the two roles, `guard/unix.rs` their lack.
 
@@ -59,8 +59,10 @@ pub enum Role {
 /// How a guarded run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// The code to exit with: the run's own, or 128 + n if signal n ended it.
+    /// The code to exit with: the run's own, or 128 + n if signal n ended it; 130 if it was cut short.
     pub code: u8,
+    /// Whether a second SIGINT ended it: nobody has sealed what it had done.
+    pub cut_short: bool,
     /// Live processes that could not be killed; zero unless a bound was reached or a process belongs to another user.
     pub survivors: usize,
     /// The scratch folder, if it could not be removed.

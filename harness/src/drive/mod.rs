@@ -45,6 +45,7 @@ mod observer;
 mod outside;
 mod probe;
 pub mod process;
+mod rest;
 mod scribe;
 mod seed;
 mod session;

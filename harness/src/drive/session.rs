@@ -2,6 +2,8 @@
 
 mod ending;
 
+mod in_flight;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -233,28 +235,6 @@ impl Session {
                 self.put_aside(frame);
             }
         }
-    }
-
-    /// How many bytes were sent so far.
-    pub(super) fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
-    }
-
-    /// Whether the server has taken in the first so many bytes of what was sent. One that serves a request at a time leaves
-    /// what comes behind it in the pipe.
-    pub(super) fn has_taken_in(&self, sent_bytes: u64) -> bool {
-        self.sent_bytes - self.launched.transport.unread_bytes().min(self.sent_bytes) >= sent_bytes
-    }
-
-    /// Whether a request has been answered by now, without waiting.
-    pub(super) async fn has_answered(&mut self, scribe: &mut Scribe, request: &Value) -> Result<bool, DriveError> {
-        while let Received::Frame(frame) = self.receive(scribe, Duration::ZERO, Delivery::Deliver).await? {
-            self.put_aside(frame);
-        }
-        Ok(self
-            .unclaimed
-            .iter()
-            .any(|frame| Reply::to(frame, &request["id"]).is_some()))
     }
 
     /// Keeps a frame that nobody waits for yet: the reply to a request that was sent before.

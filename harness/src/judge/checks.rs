@@ -77,28 +77,7 @@ fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>)
         },
         Basis::Machinery => CheckOutcome::Inconclusive,
     };
-    let promised = |what: String| match &contract.claimed_in {
-        Some(place) => format!("{what}, claimed in {place}"),
-        None => what,
-    };
-    let whose = match check.basis {
-        Basis::SpecMust | Basis::SpecShould => check
-            .source
-            .as_ref()
-            .map(|source| format!("MCP {}, {}: \"{}\"", source.revision, source.page, source.sentence)),
-        Basis::Contract if outcome == CheckOutcome::Broken => {
-            Some(promised(format!("the target's contract `{}`", contract.preset.name())))
-        }
-        Basis::Contract => Some(format!(
-            "nobody's: the contract `{}` does not promise it",
-            contract.preset.name()
-        )),
-        Basis::Annotation => Some("the server's own tool annotation".to_owned()),
-        Basis::Reference => Some(promised(
-            "the policy of the reference server (contract `guarded`)".to_owned(),
-        )),
-        Basis::Machinery => Some("the harness's own machinery".to_owned()),
-    };
+    let whose = contract.whose(check);
     let mut say = check
         .say
         .clone()

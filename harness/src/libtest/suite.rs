@@ -9,7 +9,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use super::board::{Board, Told};
 use super::conducting::Conducting;
 use super::target::Target;
-use crate::baseline::read_expected_failures;
+use crate::baseline::{self, BaselineReport, read_expected_failures};
 use crate::case::Catalogue;
 use crate::conduct::{Repeat, Request, fresh_naming, jobs};
 use crate::document;
@@ -17,7 +17,7 @@ use crate::drive::clock;
 use crate::drive::guard::{self, Role};
 use crate::drive::play_lock_holder;
 use crate::record::Baseline;
-use crate::report::Printer;
+use crate::report::{Printer, show_baseline};
 
 /// The variable that repeats the identities and markers of a run.
 const SEED_VARIABLE: &str = "HARNESS_SEED";
@@ -170,6 +170,7 @@ impl Suite {
         }
         let request = self.request(folder, catalogue, &wanted, role)?;
         let evidence = request.evidence.clone();
+        let forgotten = forgotten(&request.baseline, &wanted);
         let conducting = Conducting {
             request,
             board: Arc::clone(&board),
@@ -182,6 +183,10 @@ impl Suite {
         if let Some(folder) = evidence.filter(|_| self.evidence.is_none() && board.is_green(&wanted)) {
             // Left behind it would be in nobody's way: it lies in Cargo's own folder.
             let _ = std::fs::remove_dir_all(folder);
+        }
+        if forgotten.has_past() {
+            show_baseline(printer, &forgotten);
+            return Ok(ExitCode::from(FAILED));
         }
         // A filter may pick what does not apply; a whole suite of which nothing applies has tested nothing.
         if arguments.filter.is_none() && !board.has_tested() {
@@ -241,6 +246,14 @@ impl Suite {
         }
         Ok(baseline)
     }
+}
+
+/// The known failures that are past their date and of cases that no trial runs, so that none of them says so.
+fn forgotten(baseline: &Baseline, wanted: &[String]) -> BaselineReport {
+    let list = baseline.expected_failures.as_ref();
+    let mut report = list.map_or_else(BaselineReport::default, |list| baseline::of_list(list, []));
+    (report.entries).retain(|entry| entry.past_its_date && !wanted.contains(&entry.entry.case));
+    report
 }
 
 fn outcome(told: Told) -> Result<Completion, Failed> {

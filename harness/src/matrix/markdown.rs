@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use super::{CaseColumn, Matrix, Row};
+use crate::counted::counted;
+use crate::record::Verdict;
 
 const HEAD: &str = "\
 # What each case has been seen to notice
 
-Written by `harness prove --format markdown`; a step of the continuous integration compares it. Each planted defect breaks the
-server in one thing, in its own code path, and names the checks that must notice it; each of these checks is what its case is
-about. On the server without a defect every case passes.
+Written by `harness prove --format markdown`. Each planted defect breaks the server in one thing, in its own code path, and names
+the checks that must notice it; each of these checks is what its case is about.
 ";
 
 impl Matrix {
@@ -19,10 +20,12 @@ impl Matrix {
         let mut text = HEAD.to_owned();
         let _ = write!(
             text,
-            "\n{} defects × {} cases on {}: {happened} of {named} named kills happened.\n",
-            self.defects.len(),
-            self.cases.len(),
-            escaped(&self.target)
+            "\n{} × {} on {}: {happened} of {} happened.\n{}.\n",
+            counted(self.defects.len(), "defect", "defects"),
+            counted(self.cases.len(), "case", "cases"),
+            escaped(&self.target),
+            counted(named, "named kill", "named kills"),
+            self.without_a_defect(),
         );
         if !self.problems.is_empty() {
             text.push_str("\n## This is no proof\n\n");
@@ -57,6 +60,23 @@ impl Matrix {
             );
         }
         text
+    }
+
+    fn without_a_defect(&self) -> String {
+        let all = self.cases.len();
+        let passed = self
+            .baseline
+            .values()
+            .filter(|verdict| **verdict == Verdict::Pass)
+            .count();
+        match (passed == all, all) {
+            (true, 1) => "On the server without a defect it passes".to_owned(),
+            (true, _) => "On the server without a defect every case passes".to_owned(),
+            (false, _) => format!(
+                "On the server without a defect {passed} of {} pass",
+                counted(all, "case", "cases")
+            ),
+        }
     }
 
     fn noticed_by(&self, case: &CaseColumn) -> String {

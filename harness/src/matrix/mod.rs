@@ -4,25 +4,34 @@
 //! planted the defects and who ran the cases is not known here, so any server with a list of its own can be used.
 //!
 //! - [`planted`]: the defects and what each must be noticed by; also as a TOML file.
+//! - [`proof`]: the matrix as it is stored (`matrix.json`).
+//! - [`again`]: a stored matrix beside the verdicts that come out again.
 //! - [`markdown`]: the matrix as a document without times.
 
+mod again;
 mod markdown;
 mod planted;
+mod proof;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-pub use planted::{Kill, PLANTED_FORMAT, Planted, parse};
+pub use again::{Again, differences};
+pub use planted::{Kill, PLANTED_FORMAT, Planted, is_name, parse};
+pub use proof::{Proof, RunKept};
 
 use crate::case::Case;
 use crate::record::{CaseVerdict, CheckOutcome, Verdict};
 
 /// The version of `matrix.json` that this harness writes.
 pub const MATRIX_FORMAT: u32 = 1;
+
+/// The name of the run without a defect, among those that are called like their defects.
+pub const BASELINE: &str = "baseline";
 
 /// What became of all cases on one server.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,10 +45,8 @@ pub struct Ran {
 }
 
 /// All cases × all defects.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
-    /// [`MATRIX_FORMAT`].
-    pub format: u32,
     /// The server, in one line.
     pub target: String,
     /// The cases, in the order of the catalogue.
@@ -55,7 +62,9 @@ pub struct Matrix {
 }
 
 /// One case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct CaseColumn {
     /// Its id.
     pub case: String,
@@ -68,7 +77,9 @@ pub struct CaseColumn {
 }
 
 /// One defect, and what every case said of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// Its name.
     pub defect: String,
@@ -85,7 +96,8 @@ pub struct Row {
 }
 
 /// A check that has to notice a defect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedKill {
     /// `case:check`.
     #[serde(flatten)]
@@ -160,10 +172,9 @@ pub enum Problem {
     },
 }
 
-impl Serialize for Problem {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
+impl Problem {
+    /// How the run without a defect is called where a problem is one of it.
+    pub(crate) const ON_BASELINE: &str = "the server without a defect";
 }
 
 fn after(reason: Option<&str>) -> String {
@@ -287,7 +298,6 @@ impl Matrix {
             is_control: is_control(case, catalogue),
         };
         Self {
-            format: MATRIX_FORMAT,
             target: target.to_owned(),
             cases: cases.iter().map(column).collect(),
             baseline: verdicts(baseline),
@@ -318,7 +328,7 @@ fn verdicts(ran: &Ran) -> BTreeMap<String, Verdict> {
 
 fn baseline_problems(cases: &[&Case], baseline: &Ran) -> Vec<Problem> {
     let trouble = baseline.trouble.as_ref().map(|reason| Problem::NotRun {
-        on: "the server without a defect".to_owned(),
+        on: Problem::ON_BASELINE.to_owned(),
         reason: reason.clone(),
     });
     let red = cases.iter().filter_map(|case| {
@@ -333,7 +343,7 @@ fn baseline_problems(cases: &[&Case], baseline: &Ran) -> Vec<Problem> {
     let missing = cases.iter().find(|case| !baseline.verdicts.contains_key(&case.id));
     if let (true, Some(case)) = (problems.is_empty(), missing) {
         problems.push(Problem::NotRun {
-            on: "the server without a defect".to_owned(),
+            on: Problem::ON_BASELINE.to_owned(),
             reason: format!("`{}` was not judged", case.id),
         });
     }

@@ -8,13 +8,19 @@
 //! says  = "Keys are kept in memory: a restart forgets them."
 //! kills = ["lost-reply:one-effect"]
 //! ```
+//!
+//! A case is named by id, `retry/lost-reply`, or number.
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
 
+use super::BASELINE;
+use crate::case::Catalogue;
 use crate::document::{self, DocumentError};
 
 /// The version of such a file.
@@ -32,7 +38,8 @@ pub struct Planted {
 }
 
 /// A check that has to notice a defect, written `case:check`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Kill {
     /// The case.
     pub case: String,
@@ -63,7 +70,7 @@ impl FromStr for Kill {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileWritten {
-    format: u32,
+    format: Spanned<u32>,
     #[serde(default)]
     defect: Vec<DefectWritten>,
 }
@@ -71,47 +78,86 @@ struct FileWritten {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DefectWritten {
-    name: String,
+    name: Spanned<String>,
     #[serde(default)]
     says: String,
     #[serde(default)]
-    kills: Vec<String>,
+    kills: Vec<Spanned<String>>,
 }
 
-/// Reads a list of defects; `name` is what errors call the file.
-pub fn parse(name: &str, text: &str) -> Result<Vec<Planted>, DocumentError> {
+/// What is wrong, and where in the text.
+type Refused = (Range<usize>, String);
+
+/// Reads a list of defects that name checks of these cases; `name` is what errors call the file.
+pub fn parse(name: &str, text: &str, catalogue: &Catalogue) -> Result<Vec<Planted>, DocumentError> {
     let written: FileWritten = document::parse(name, text)?;
-    if written.format != PLANTED_FORMAT {
-        let message = format!(
-            "format = {}: this harness reads format {PLANTED_FORMAT}",
-            written.format
-        );
-        return Err(document::refuse(name, message));
+    let listed = list(written, catalogue);
+    listed.map_err(|(span, message)| document::refuse_at(name, text, Some(span), message))
+}
+
+fn list(written: FileWritten, catalogue: &Catalogue) -> Result<Vec<Planted>, Refused> {
+    let format = *written.format.get_ref();
+    if format != PLANTED_FORMAT {
+        let message = format!("format = {format}: this harness reads format {PLANTED_FORMAT}");
+        return Err((written.format.span(), message));
     }
     let mut names = BTreeSet::new();
     let mut planted = Vec::new();
     for defect in written.defect {
-        let refused = |message: String| document::refuse(name, format!("defect `{}`: {message}", defect.name));
-        if !is_name(&defect.name) {
-            let rule = "a name has letters, digits, `-` and `_`, and is not `baseline`";
-            return Err(refused(rule.to_owned()));
+        let (span, name) = (defect.name.span(), defect.name.into_inner());
+        let refused = |message: &str| (span.clone(), format!("defect `{name}`: {message}"));
+        if !is_name(&name) {
+            return Err(refused(
+                "a name has letters, digits, `-` and `_`, and is not `baseline`",
+            ));
         }
-        if !names.insert(defect.name.clone()) {
-            return Err(refused("it is listed twice".to_owned()));
+        if !names.insert(name.clone()) {
+            return Err(refused("it is listed twice"));
         }
-        let kills = defect.kills.iter().map(|kill| kill.parse());
-        let kills = kills.collect::<Result<_, _>>().map_err(refused)?;
+        if defect.kills.is_empty() {
+            return Err(refused("no check has to notice it; add `kills = [\"case:check\"]`"));
+        }
+        let kills = kills(&defect.kills, catalogue);
         planted.push(Planted {
-            name: defect.name,
+            kills: kills.map_err(|(span, message)| (span, format!("defect `{name}`: {message}")))?,
+            name,
             says: defect.says,
-            kills,
         });
     }
     Ok(planted)
 }
 
-/// Evidence is kept in a folder that is called like the defect, beside that of the run without one.
-fn is_name(name: &str) -> bool {
+/// Each names a case by id, `family/id` or number, and a check that the case is about: no other one is a proof.
+fn kills(written: &[Spanned<String>], catalogue: &Catalogue) -> Result<Vec<Kill>, Refused> {
+    let mut kills = Vec::new();
+    for word in written {
+        let refused = |message: String| (word.span(), message);
+        let named: Kill = word.get_ref().parse().map_err(refused)?;
+        let found = catalogue.named_check(&named.case, &named.check);
+        let (case, check) = found.map_err(|error| refused(error.to_string()))?;
+        if !check.about {
+            let about = case.checks.iter().filter(|check| check.about);
+            let about: Vec<String> = about.map(|check| format!("`{}:{}`", case.id, check.id)).collect();
+            let message = format!(
+                "`{named}` is not what its case is about, so nothing is shown when it breaks; name {}",
+                about.join(" or ")
+            );
+            return Err(refused(message));
+        }
+        let kill = Kill {
+            case: case.id.clone(),
+            check: named.check,
+        };
+        if kills.contains(&kill) {
+            return Err(refused(format!("`{kill}` is named twice")));
+        }
+        kills.push(kill);
+    }
+    Ok(kills)
+}
+
+/// Whether a defect can be called so. Evidence is kept in a folder of that name, beside that of the run without one.
+pub fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    !name.is_empty() && name != "baseline" && name.chars().all(is_plain)
+    !name.is_empty() && name != BASELINE && name.chars().all(is_plain)
 }

@@ -221,24 +221,67 @@ fn an_interrupted_proof_tells_the_defects_that_were_done() {
     assert_eq!(told(&matrix), [""; 0]);
 }
 
+/// A case has three names here as everywhere.
 #[test]
-fn a_file_of_defects_is_read_and_its_mistakes_are_told() {
-    let text = "format = 1\n[[defect]]\nname = \"twice\"\nsays = \"what twice does\"\nkills = [\"identical-retry:one-effect\", \"lost-reply:one-effect\"]\n";
-    assert_eq!(parse("defects.toml", text).expect("a list"), both());
-    let refused = |text: &str| parse("defects.toml", text).expect_err("it is wrong").to_string();
-    assert!(refused("format = 2").contains("reads format 1"));
-    assert!(refused("format = 1\n[[defect]]\nname = \"a\"\nkill = []").contains("did you mean `kills`?"));
+fn a_file_of_defects_is_read() {
+    for (one, other) in [
+        ("identical-retry:one-effect", "lost-reply:one-effect"),
+        ("retry/identical-retry:one-effect", "03:one-effect"),
+    ] {
+        let text = format!(
+            "format = 1\n[[defect]]\nname = \"twice\"\nsays = \"what twice does\"\nkills = [{one:?}, {other:?}]\n"
+        );
+        let list = parse("defects.toml", &text, Catalogue::embedded());
+        assert_eq!(list.expect("a list"), both());
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_file_of_defects_is_told_with_its_place() {
+    let refused = |text: &str| {
+        let list = parse("defects.toml", text, Catalogue::embedded());
+        list.expect_err("it is wrong").to_string()
+    };
+    assert_eq!(
+        refused("format = 2"),
+        "defects.toml:1:10: format = 2: this harness reads format 1"
+    );
     for (defect, told) in [
         (
-            "name = \"a\"\nkills = [\"lost-reply\"]",
-            "`lost-reply` is not written `case:check`",
+            "name = \"a\"\nkill = []",
+            "4:1: unknown key `kill`; did you mean `kills`?",
         ),
-        ("name = \"../a\"", "a name has letters"),
-        ("name = \"baseline\"", "a name has letters"),
-        ("name = \"a\"\n[[defect]]\nname = \"a\"", "it is listed twice"),
+        ("name = \"../a\"", "3:8: defect `../a`: a name has letters"),
+        ("name = \"baseline\"", "3:8: defect `baseline`: a name has letters"),
+        ("name = \"a\"\nkills = []", "3:8: defect `a`: no check has to notice it"),
+        ("name = \"a\"", "3:8: defect `a`: no check has to notice it"),
+        (
+            "name = \"a\"\nkills = [\"03:one-effect\"]\n[[defect]]\nname = \"a\"",
+            "6:8: defect `a`: it is listed twice",
+        ),
+        (
+            "name = \"a\"\nkills = [\"lost-reply\"]",
+            "4:10: defect `a`: `lost-reply` is not written `case:check`",
+        ),
+        (
+            "name = \"a\"\nkills = [\n  \"lost-reply:one-effect\",\n  \"lost-replay:one-effect\"]",
+            "6:3: defect `a`: there is no case `lost-replay`; did you mean `lost-reply`?",
+        ),
+        (
+            "name = \"a\"\nkills = [\"retry/lost-reply:one-efect\"]",
+            "4:10: defect `a`: `lost-reply` has no check `one-efect`; did you mean `one-effect`?",
+        ),
+        (
+            "name = \"a\"\nkills = [\"lost-reply:fault-landed\"]",
+            "4:10: defect `a`: `lost-reply:fault-landed` is not what its case is about",
+        ),
+        (
+            "name = \"a\"\nkills = [\"lost-reply:one-effect\", \"03:one-effect\"]",
+            "4:35: defect `a`: `lost-reply:one-effect` is named twice",
+        ),
     ] {
         let said = refused(&format!("format = 1\n[[defect]]\n{defect}\n"));
-        assert!(said.contains(told), "{said}");
+        assert!(said.starts_with(&format!("defects.toml:{told}")), "{said}");
     }
 }
 

@@ -100,7 +100,7 @@ pub enum Body {
     LockHeld,
     /// The lock is given back.
     LockReleased {
-        /// Whether every server had taken in what was sent to it.
+        /// Whether every server had taken in what was sent to it, and was at rest: it waited, and worked on nothing any more.
         drained: bool,
         /// How many requests were in flight.
         in_flight: usize,

@@ -40,11 +40,11 @@ pub(super) const RUNS_FOLDER: &str = "evidence/runs";
 pub(super) const LATEST: &str = "latest";
 
 /// `SHA256SUMS` is never larger than this, in bytes.
-const SUMS_BYTES_MAX: u64 = 128 * 1024 * 1024;
+pub(super) const SUMS_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// How deep and how many files evidence may be, so that an endless tree cannot hold up a reader.
 const DEPTH_MAX: usize = STORE_DEPTH + TREE_DEPTH_MAX;
-const FILES_MAX: usize = 500_000;
+pub(super) const FILES_MAX: usize = 500_000;
 
 /// How deep the folder of a frozen store lies: `cases/<id>/stores/<label>`.
 const STORE_DEPTH: usize = 4;
@@ -72,7 +72,9 @@ pub enum EvidenceError {
         source: std::io::Error,
     },
     /// It has no `run.json`.
-    #[error("{path} is not evidence: it has no {RUN_FILE}; name the folder that `harness run` printed, or `latest`")]
+    #[error(
+        "{path} is not evidence: it has no {RUN_FILE}; name the folder that `harness run` or `harness prove` printed, or `latest`"
+    )]
     NotEvidence {
         /// The folder.
         path: PathBuf,
@@ -88,7 +90,7 @@ pub enum EvidenceError {
 }
 
 impl EvidenceError {
-    fn file(act: &'static str, path: &Path, source: std::io::Error) -> Self {
+    pub(super) fn file(act: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::File {
             act,
             path: path.to_path_buf(),
@@ -137,14 +139,6 @@ impl Evidence {
         let linked = std::os::unix::fs::symlink(name, &fresh).and_then(|()| fs::rename(&fresh, &latest));
         linked.map_err(|source| EvidenceError::file("link", &latest, source))?;
         Ok(evidence)
-    }
-
-    /// Makes a new folder called `name` under `evidence/runs/` for something that is no run, and so never `latest`.
-    pub fn create_beside_runs(folder: &Path, name: &str) -> Result<PathBuf, EvidenceError> {
-        let runs = folder.join(RUNS_FOLDER);
-        let made = Self::create_at(&runs.join(name))?;
-        ignore_runs(&runs)?;
-        Ok(made.root)
     }
 
     /// Opens a folder that is there.
@@ -335,7 +329,10 @@ impl CaseFolder {
     }
 }
 
-fn files_seen(root: &Path, files: BTreeMap<String, u64>) -> Result<BTreeMap<String, FileSeen>, EvidenceError> {
+pub(super) fn files_seen(
+    root: &Path,
+    files: BTreeMap<String, u64>,
+) -> Result<BTreeMap<String, FileSeen>, EvidenceError> {
     let seen = |(name, bytes): (String, u64)| {
         let path = root.join(&name);
         let sha256 = digest::sha256_file(&path).map_err(|source| EvidenceError::file("read", &path, source))?;
@@ -350,7 +347,7 @@ fn relative(root: &Path, path: &Path) -> String {
 }
 
 /// Tells git to ignore the runs.
-fn ignore_runs(runs: &Path) -> Result<(), EvidenceError> {
+pub(super) fn ignore_runs(runs: &Path) -> Result<(), EvidenceError> {
     let ignore = runs.join(".gitignore");
     if ignore.exists() {
         return Ok(());
@@ -359,7 +356,7 @@ fn ignore_runs(runs: &Path) -> Result<(), EvidenceError> {
 }
 
 /// Writes beside and moves over, so that a reader sees the old file or the new one, and never a half.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EvidenceError> {
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EvidenceError> {
     let write = |source| EvidenceError::file("write", path, source);
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(write)?;

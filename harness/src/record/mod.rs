@@ -9,6 +9,7 @@
 //! - [`baseline`]: what a run was expected to come to.
 //! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run.
+//! - [`proof_folder`]: the folder of a proof, which holds those of its runs.
 //! - [`inventory`]: its files, compared with `SHA256SUMS`.
 //! - [`reader`]: the folder read with suspicion, as far as it can be read.
 //! - [`runs`]: how a word names a run.
@@ -19,6 +20,7 @@ mod event;
 mod evidence;
 mod inventory;
 mod observation;
+mod proof_folder;
 mod reader;
 mod recorder;
 mod run;
@@ -37,12 +39,13 @@ pub use observation::{
     Doctored, EFFECTS, EVENTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading,
     ReadingOutcome, Tampered,
 };
+pub use proof_folder::{MATRIX_FILE, ProofFolder};
 pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};
 pub use run::{
     ArtifactDigest, CaseSummary, HarnessSummary, Host, NothingRun, NothingRunKind, RUN_FORMAT, Run, RunState,
     ServerSeen, TargetSummary,
 };
-pub use runs::{RunNameError, find_run};
+pub use runs::{Found, RunNameError, find_run};
 pub use searched::{SEARCHED_FORMAT, Searched};
 pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::event::{Body, Event, RECORD_FORMAT};
 use super::evidence::Evidence;
+use super::proof_folder::ProofFolder;
 use super::recorder::RECORD_BYTES_MAX;
 
 /// A line of a record longer than this (bytes) is not one that this harness wrote.
@@ -90,6 +91,13 @@ impl Reader {
     pub fn new(evidence: &Evidence) -> Self {
         Self {
             root: evidence.root().to_path_buf(),
+        }
+    }
+
+    /// Reads what lies in the folder of a proof.
+    pub fn of_proof(folder: &ProofFolder) -> Self {
+        Self {
+            root: folder.root().to_path_buf(),
         }
     }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::evidence::{Evidence, EvidenceError, LATEST, RUNS_FOLDER};
+use super::proof_folder::ProofFolder;
 
 /// How many names an error lists.
 const NAMES_SHOWN_MAX: usize = 5;
@@ -39,11 +40,27 @@ pub enum RunNameError {
     Evidence(#[from] EvidenceError),
 }
 
-/// The run that `word` names, seen from `folder`. A folder of evidence comes before a name, so that a path always means
-/// what it says.
-pub fn find_run(folder: &Path, word: &Path) -> Result<Evidence, RunNameError> {
-    let not_evidence = match Evidence::open(&join(folder, word)) {
-        Ok(evidence) => return Ok(evidence),
+/// What a word names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A run.
+    Run(Evidence),
+    /// A proof, in whose folder are those of its runs.
+    Proof(ProofFolder),
+}
+
+fn open(path: &Path) -> Result<Found, EvidenceError> {
+    match ProofFolder::open(path) {
+        Some(proof) => Ok(Found::Proof(proof)),
+        None => Evidence::open(path).map(Found::Run),
+    }
+}
+
+/// The run, or the proof, that `word` names, seen from `folder`. A folder of evidence comes before a name, so that a path
+/// always means what it says.
+pub fn find_run(folder: &Path, word: &Path) -> Result<Found, RunNameError> {
+    let not_evidence = match open(&join(folder, word)) {
+        Ok(found) => return Ok(found),
         Err(error) => error,
     };
     let Some(name) = as_name(word) else {
@@ -55,12 +72,12 @@ pub fn find_run(folder: &Path, word: &Path) -> Result<Evidence, RunNameError> {
     }
     let names = names(&runs);
     if names.iter().any(|known| known == name) {
-        return Ok(Evidence::open(&runs.join(name))?);
+        return Ok(open(&runs.join(name))?);
     }
     let beginning: Vec<&String> = names.iter().filter(|known| known.starts_with(name)).collect();
     match beginning.as_slice() {
         [] => Err(not_evidence.into()),
-        [one] => Ok(Evidence::open(&runs.join(one))?),
+        [one] => Ok(open(&runs.join(one))?),
         several => Err(RunNameError::Ambiguous {
             word: name.to_owned(),
             count: several.len(),
@@ -76,7 +93,7 @@ fn as_name(word: &Path) -> Option<&str> {
     word.to_str().filter(|text| is_one && !text.contains('/'))
 }
 
-fn latest(runs: &Path) -> Result<Evidence, RunNameError> {
+fn latest(runs: &Path) -> Result<Found, RunNameError> {
     let link = runs.join(LATEST);
     let to = match fs::read_link(&link) {
         Ok(to) => to,
@@ -85,7 +102,7 @@ fn latest(runs: &Path) -> Result<Evidence, RunNameError> {
         Err(_) => return Err(RunNameError::NoRuns),
     };
     // The run is called by its own name, so that what is printed stays true after the next run.
-    Evidence::open(&runs.join(&to)).map_err(|_| RunNameError::LatestIsGone {
+    open(&runs.join(&to)).map_err(|_| RunNameError::LatestIsGone {
         to: to.display().to_string(),
         others: listed(names(runs).iter().map(String::as_str)),
     })
@@ -137,8 +154,12 @@ mod tests {
 
     fn found(folder: &Path, word: &str) -> String {
         match find_run(folder, Path::new(word)) {
-            Ok(evidence) => {
-                let name = evidence.root().file_name().expect("a name");
+            Ok(found) => {
+                let root = match &found {
+                    Found::Run(evidence) => evidence.root(),
+                    Found::Proof(proof) => proof.root(),
+                };
+                let name = root.file_name().expect("a name");
                 name.to_string_lossy().into_owned()
             }
             Err(error) => error.to_string(),

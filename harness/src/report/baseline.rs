@@ -4,14 +4,11 @@ use super::printer::{Printer, Style, plain, span};
 use crate::baseline::{BaselineReport, Change, ChangeKind, EntryOutcome, EntryReport};
 use crate::record::Verdict;
 
-/// Prints what is listed, what differs, and what to do about it. Entries of cases that were not asked for are left out.
+/// Prints what is listed, what differs, and what to do about it. Entries of cases that were not asked for are left out, unless
+/// their date has passed.
 pub fn show_baseline(printer: &mut Printer, report: &BaselineReport) {
     let file = report.expected_failures.as_deref().unwrap_or_default();
-    for entry in report
-        .entries
-        .iter()
-        .filter(|entry| entry.outcome != EntryOutcome::NotRun)
-    {
+    for entry in &report.entries {
         show_entry(printer, file, entry);
     }
     for name in &report.unexpected {
@@ -22,34 +19,46 @@ pub fn show_baseline(printer: &mut Printer, report: &BaselineReport) {
     for change in &report.changes {
         show_change(printer, file, change);
     }
+    let text = match report.not_run.as_slice() {
+        [] => return,
+        [case] => format!("{case}, which {file} has, was not run"),
+        cases => format!("{} cases of {file} were not run", cases.len()),
+    };
+    line(printer, Style::Dim, "not compared", &text);
 }
 
 fn show_entry(printer: &mut Printer, file: &str, report: &EntryReport) {
     let entry = &report.entry;
     let place = format!("{file}:{}", entry.line);
     let name = entry.name();
-    let (style, label, text) = match report.outcome {
-        EntryOutcome::Fails => (
+    let told = match report.outcome {
+        EntryOutcome::Fails => Some((
             Style::Odd,
             "expected",
             format!("{name} fails, as {place} says{}", why(report)),
-        ),
-        EntryOutcome::Passes => (
+        )),
+        EntryOutcome::Passes => Some((
             Style::Bad,
             "STALE",
             format!("{name} does not fail, although {place} lists it: take the line out"),
-        ),
-        EntryOutcome::NotTested => (
+        )),
+        EntryOutcome::NotTested => Some((
             Style::Dim,
             "not tested",
             format!("{name}, which {place} lists{}", why(report)),
-        ),
-        EntryOutcome::NotRun => return,
+        )),
+        EntryOutcome::NotRun => None,
     };
-    line(printer, style, label, &text);
+    if let Some((style, label, text)) = told {
+        line(printer, style, label, &text);
+    }
     if report.past_its_date {
         let until = entry.until.as_deref().unwrap_or_default();
-        let text = format!("{name} was to fail until {until} ({place}): mend it, or agree on another date");
+        let not_run = match report.outcome {
+            EntryOutcome::NotRun => ", and was not run",
+            EntryOutcome::Fails | EntryOutcome::Passes | EntryOutcome::NotTested => "",
+        };
+        let text = format!("{name} was to fail until {until} ({place}){not_run}: mend it, or agree on another date");
         line(printer, Style::Bad, "PAST DATE", &text);
     }
 }

@@ -61,14 +61,7 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
         show_control(printer, case, control, report);
         return;
     }
-    let (word, style) = word(report.verdict.verdict);
-    let number = report.number.map_or(String::new(), |number| format!(" ({number:02})"));
-    printer.line(&[
-        span(style, format!("{word:<13}")),
-        span(Style::Bold, format!("{}/{}{number}", report.family, case.id)),
-        plain(format!("  {}", case.title)),
-        span(Style::Dim, format!("  {} ms", millis(report.micros))),
-    ]);
+    show_case_line(printer, report);
     if report.verdict.verdict == Verdict::Unsupported {
         return show_reason(printer, report);
     }
@@ -96,11 +89,60 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
     }
 }
 
+/// A line for each case that was told at length before, and that is no control.
+pub fn show_case_lines(printer: &mut Printer, report: &RunReport) {
+    let is_control = |case: &CaseReport| report.control.as_ref().is_some_and(|it| it.case == case.verdict.case);
+    let is_listed =
+        |case: &&CaseReport| !is_control(case) && (case.named || case.verdict.verdict != Verdict::Unsupported);
+    let lines: Vec<&CaseReport> = report.cases.iter().filter(is_listed).collect();
+    if !lines.is_empty() {
+        printer.blank();
+    }
+    for case in lines {
+        show_case_line(printer, case);
+    }
+}
+
+fn show_case_line(printer: &mut Printer, report: &CaseReport) {
+    let (word, style) = word(report.verdict.verdict);
+    let number = report.number.map_or(String::new(), |number| format!(" ({number:02})"));
+    printer.line(&[
+        span(style, format!("{word:<13}")),
+        span(
+            Style::Bold,
+            format!("{}/{}{number}", report.family, report.verdict.case),
+        ),
+        plain(format!("  {}", report.title)),
+        span(Style::Dim, format!("  {} ms", millis(report.micros))),
+    ]);
+}
+
 fn show_control(printer: &mut Printer, case: &Case, control: &ControlReport, report: &CaseReport) {
     // The case that asks for it lacks the same surfaces, and says so.
     if control.verdict == Verdict::Unsupported && !report.requested {
         return;
     }
+    show_control_line(printer, control);
+    match control.verdict {
+        Verdict::Pass => show_warnings(printer, report),
+        Verdict::Unsupported => show_reason(printer, report),
+        Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive => {
+            show_trouble(printer, report);
+            show_summary(printer, case, report);
+            if let Some(elsewhere) = &report.elsewhere {
+                printer.line(&[
+                    span(Style::Dim, format!("{INDENT}{:<14}", "elsewhere")),
+                    plain(elsewhere.as_str()),
+                ]);
+            }
+            show_remarks(printer, report);
+            show_next(printer, case, report);
+        }
+    }
+}
+
+/// What the control showed, in a line.
+pub fn show_control_line(printer: &mut Printer, control: &ControlReport) {
     let counts: Vec<String> = control.counts.iter().map(ToString::to_string).collect();
     let copy = if control.doctored {
         " (the server keeps one of a kind, so a second one was seen on a copy of its store with every row doubled)"
@@ -119,22 +161,6 @@ fn show_control(printer: &mut Printer, case: &Case, control: &ControlReport, rep
         }
     };
     printer.line(&[span(Style::Bold, "control   "), plain(text)]);
-    match control.verdict {
-        Verdict::Pass => show_warnings(printer, report),
-        Verdict::Unsupported => show_reason(printer, report),
-        Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive => {
-            show_trouble(printer, report);
-            show_summary(printer, case, report);
-            if let Some(elsewhere) = &report.elsewhere {
-                printer.line(&[
-                    span(Style::Dim, format!("{INDENT}{:<14}", "elsewhere")),
-                    plain(elsewhere.as_str()),
-                ]);
-            }
-            show_remarks(printer, report);
-            show_next(printer, case, report);
-        }
-    }
 }
 
 fn show_summary(printer: &mut Printer, case: &Case, report: &CaseReport) {

@@ -5,6 +5,7 @@
 //! - [`console`]: the same for people.
 //! - [`baseline`]: what came of comparing it with its baseline.
 //! - [`summary`]: one case in a few lines.
+//! - [`story`]: one case step by step, for people who know nothing of it yet.
 //! - [`timeline`]: a record for people, event by event.
 //! - [`offer`]: what a server offers, where its write is not named.
 //! - [`frame`]: one frame in a few words.
@@ -17,14 +18,16 @@ mod offer;
 mod overview;
 mod printer;
 mod result;
+mod story;
 mod summary;
 mod timeline;
 
 pub use baseline::show_baseline;
-pub use console::{show_case, show_effect, show_end, show_server, show_target};
+pub use console::{show_case, show_case_lines, show_control_line, show_effect, show_end, show_server, show_target};
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
 pub use result::{
     CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport, ToolReport,
 };
+pub use story::{Story, StoryOf};
 pub use timeline::{Timeline, TimelineOptions};

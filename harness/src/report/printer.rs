@@ -61,6 +61,8 @@ pub fn plain(text: impl Into<String>) -> Span {
 pub struct Printer {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
+    /// The first thing that standard output did not take.
+    refused: Option<io::Error>,
     styles: bool,
     progress: bool,
     progress_shown: bool,
@@ -97,6 +99,7 @@ impl Printer {
         Self {
             out: Box::new(io::stdout()),
             err: Box::new(io::stderr()),
+            refused: None,
             styles: io::stdout().is_terminal() && !set("NO_COLOR") && !dumb,
             progress: io::stderr().is_terminal() && !set("CI") && !dumb,
             progress_shown: false,
@@ -109,6 +112,7 @@ impl Printer {
         let mut printer = Self {
             out: Box::new(Captured(Rc::clone(&text))),
             err: Box::new(Captured(Rc::clone(&text))),
+            refused: None,
             styles: false,
             progress: false,
             progress_shown: false,
@@ -122,7 +126,7 @@ impl Printer {
         self.clear_progress();
         let mut text = self.render(spans);
         text.push('\n');
-        put(&mut self.out, &text);
+        self.put(&text);
     }
 
     /// Prints an empty line.
@@ -139,7 +143,7 @@ impl Printer {
 
     /// Prints a text of our own as it is, line ends included; never one that a server wrote.
     pub fn own_text(&mut self, text: &str) {
-        put(&mut self.out, text);
+        self.put(text);
     }
 
     /// Prints an error as one line on standard error.
@@ -151,19 +155,19 @@ impl Printer {
     pub fn note(&mut self, prefix: &str, text: &str) {
         self.clear_progress();
         let line = format!("{prefix}{}\n", escape(text));
-        put(&mut self.err, &line);
+        tell(&mut self.err, &line);
     }
 
     /// Prints a value as JSON on standard output, on several lines.
     pub fn json(&mut self, value: &impl Serialize) {
         let text = serde_json::to_string_pretty(value).expect("reports have string keys only");
-        put(&mut self.out, &format!("{}\n", escape_json(&text)));
+        self.put(&format!("{}\n", escape_json(&text)));
     }
 
     /// Prints a value as JSON on standard output, on one line.
     pub fn json_line(&mut self, value: &impl Serialize) {
         let text = serde_json::to_string(value).expect("reports have string keys only");
-        put(&mut self.out, &format!("{}\n", escape_json(&text)));
+        self.put(&format!("{}\n", escape_json(&text)));
     }
 
     /// Prints a value as JSON on several lines of standard output, each of them after `indent`.
@@ -171,22 +175,45 @@ impl Printer {
         let text = serde_json::to_string_pretty(value).expect("what was read as JSON is JSON");
         // Line ends stand between values only: inside strings JSON itself escapes them.
         for line in escape_json(&text).split('\n') {
-            put(&mut self.out, &format!("{indent}{line}\n"));
+            self.put(&format!("{indent}{line}\n"));
         }
     }
 
     /// Shows what is being done, on a terminal; the next line replaces it.
     pub fn progress(&mut self, text: &str) {
         if self.progress {
-            put(&mut self.err, &format!("\r\u{1b}[K{}", escape(text)));
+            tell(&mut self.err, &format!("\r\u{1b}[K{}", escape(text)));
             self.progress_shown = true;
         }
     }
 
     fn clear_progress(&mut self) {
         if std::mem::take(&mut self.progress_shown) {
-            put(&mut self.err, "\r\u{1b}[K");
+            tell(&mut self.err, "\r\u{1b}[K");
         }
+    }
+
+    /// Writes to standard output. After the first error nothing more is written: what follows a gap would be taken for
+    /// what belongs there.
+    fn put(&mut self, text: &str) {
+        if self.refused.is_none() {
+            let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+            self.keep(written);
+        }
+    }
+
+    /// Remembers that something did not get to standard output, whoever tried to write it.
+    pub fn keep(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.refused.get_or_insert(error);
+        }
+    }
+
+    /// The first error of standard output, so that half a document is not taken for a whole one. A reader that went away
+    /// (`| head`) has seen what it wanted, and is none.
+    pub fn output_error(&self) -> Option<&io::Error> {
+        let error = self.refused.as_ref();
+        error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
     }
 
     fn render(&self, spans: &[Span]) -> String {
@@ -216,8 +243,8 @@ fn code(style: Style) -> Option<&'static str> {
     }
 }
 
-/// A reader that went away (`| head`) is no error of ours; there is nobody left to tell about any other.
-fn put(to: &mut dyn Write, text: &str) {
+/// Writes to standard error. There is nobody left to tell that it cannot be written.
+fn tell(to: &mut dyn Write, text: &str) {
     let _ = to.write_all(text.as_bytes());
     let _ = to.flush();
 }
@@ -290,6 +317,63 @@ mod tests {
         assert_eq!(escape("a\n::error::b"), "a\\n::error::b");
         assert_eq!(escape("\u{202e}evil"), "\\u{202e}evil");
         assert_eq!(escape("naïve 状態 😀"), "naïve 状態 😀");
+    }
+
+    /// Takes so many writes, and then none.
+    struct Full {
+        takes: usize,
+        then: io::ErrorKind,
+        taken: Rc<RefCell<Vec<u8>>>,
+    }
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.takes == 0 {
+                // As where somebody makes room in between.
+                self.takes = usize::MAX;
+                return Err(self.then.into());
+            }
+            self.takes -= 1;
+            self.taken.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The error that is told after three lines, and what got through of them.
+    fn three_lines(takes: usize, then: io::ErrorKind) -> (Option<io::ErrorKind>, String) {
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let full = |takes| Full {
+            takes,
+            then,
+            taken: Rc::clone(&taken),
+        };
+        let mut printer = Printer {
+            out: Box::new(full(takes)),
+            err: Box::new(full(0)),
+            refused: None,
+            styles: false,
+            progress: false,
+            progress_shown: false,
+        };
+        printer.error("a full standard error is nobody's concern");
+        for word in ["one", "two", "three"] {
+            printer.line(&[plain(word)]);
+        }
+        let text = String::from_utf8_lossy(&taken.borrow()).into_owned();
+        (printer.output_error().map(io::Error::kind), text)
+    }
+
+    #[test]
+    fn the_first_error_of_the_output_is_kept_and_ends_it() {
+        let full = io::ErrorKind::StorageFull;
+        assert_eq!(three_lines(3, full), (None, "one\ntwo\nthree\n".to_owned()));
+        assert_eq!(three_lines(1, full), (Some(full), "one\n".to_owned()));
+        let gone = io::ErrorKind::BrokenPipe;
+        assert_eq!(three_lines(1, gone), (None, "one\n".to_owned()), "the reader has gone");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use super::frame::{arrow, cut, gist, shortened, text_of};
 use super::printer::{Printer, Span, Style, plain, span};
 use crate::case::Step;
+use crate::counted::counted;
 use crate::plan::Plan;
 use crate::record::{Body, Event, Message, Observation, OperationSeen, Outcome, ReadFrom, Reading};
 
@@ -207,7 +208,7 @@ impl<'a> Timeline<'a> {
 }
 
 /// An event that is no frame and no heading, in words.
-fn in_words(body: &Body) -> (Style, String) {
+pub(super) fn in_words(body: &Body) -> (Style, String) {
     match body {
         Body::StreamEnded => (Style::Plain, "its standard output ended".to_owned()),
         Body::SendFailed { reason } => (Style::Odd, format!("SEND FAILED: {reason}")),
@@ -249,7 +250,11 @@ fn in_words(body: &Body) -> (Style, String) {
             in_flight,
             answered,
         } => {
-            let taken = if *drained { "all taken in" } else { "NOT all taken in" };
+            let taken = if *drained {
+                "all taken in"
+            } else {
+                "NOT all taken in, or still worked on"
+            };
             let requests = counted(*in_flight, "request", "requests");
             let text = format!("the lock is given back: {requests} in flight, {taken}, {answered} answered");
             (if *drained { Style::Plain } else { Style::Odd }, text)
@@ -280,7 +285,7 @@ fn in_words(body: &Body) -> (Style, String) {
     }
 }
 
-fn ended(code: Option<i32>, signal: Option<i32>, survivors: usize) -> (Style, String) {
+pub(super) fn ended(code: Option<i32>, signal: Option<i32>, survivors: usize) -> (Style, String) {
     let how = match (code, signal) {
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(9)) => "ended by signal 9 (SIGKILL)".to_owned(),
@@ -331,8 +336,4 @@ fn count(reading: &Reading) -> String {
         (Some(count), None, None) => count.to_string(),
         (None, _, None) => "unknown".to_owned(),
     }
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

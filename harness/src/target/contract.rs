@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::resolved::RefusalAt;
-use crate::case::Promise;
+use crate::case::{Basis, Check, Promise};
 
 /// A named set of promises that a profile can claim for its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,6 +58,30 @@ pub struct Contract {
     pub claimed_in: Option<String>,
     /// How a refusal as a conflict looks, where the target has one.
     pub conflict: Option<Conflict>,
+}
+
+impl Contract {
+    /// Whose promise a check is, and where it is made.
+    pub fn whose(&self, check: &Check) -> Option<String> {
+        let promised = |what: String| match &self.claimed_in {
+            Some(place) => format!("{what}, claimed in {place}"),
+            None => what,
+        };
+        let preset = self.preset.name();
+        Some(match check.basis {
+            Basis::SpecMust | Basis::SpecShould => {
+                let source = check.source.as_ref()?;
+                format!("MCP {}, {}: \"{}\"", source.revision, source.page, source.sentence)
+            }
+            Basis::Contract if self.preset.promises(check.promise) => {
+                promised(format!("the target's contract `{preset}`"))
+            }
+            Basis::Contract => format!("nobody's: the contract `{preset}` does not promise it"),
+            Basis::Annotation => "the server's own tool annotation".to_owned(),
+            Basis::Reference => promised("the policy of the reference server (contract `guarded`)".to_owned()),
+            Basis::Machinery => "the harness's own machinery".to_owned(),
+        })
+    }
 }
 
 /// How a refusal as a conflict looks.

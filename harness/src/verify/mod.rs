@@ -4,12 +4,16 @@
 //! No process is started, and nothing is written into the evidence. What differs is collected; nothing stops at the first
 //! difference. Every file, every query and the whole is bounded, because the evidence may be hostile.
 //!
+//! - `layout`: which files there can be, and must be; pure.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
 //! - `recount`: frozen stores asked once more.
 //! - `search`: the effect looked for once more.
+//! - [`proof`]: all runs of a proof, and its matrix beside what they come to.
 
+mod layout;
 mod planned;
+mod proof;
 mod recount;
 mod search;
 mod store;
@@ -32,6 +36,8 @@ use crate::record::{
     RunState,
 };
 use crate::values::{VALUES_MAX, values_in};
+use layout::Layout;
+pub use proof::{VerifiedProof, verify_proof};
 use recount::Recount;
 pub use search::CountedBy;
 use store::Files;
@@ -75,6 +81,17 @@ pub struct Verified {
 
 /// Verifies the evidence of one run.
 pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
+    Ok(verify_run(evidence)?.0)
+}
+
+/// A run as it comes out again, for what is derived from several.
+struct Rerun {
+    run: Run,
+    cases: Vec<Case>,
+    verdicts: Vec<CaseVerdict>,
+}
+
+fn verify_run(evidence: &Evidence) -> Result<(Verified, Option<Rerun>), EvidenceError> {
     let inventory = evidence.inventory()?;
     let mut verified = Verified {
         target: "unknown".to_owned(),
@@ -92,7 +109,7 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
     // A link could lead to a file of the reviewer's, a device has no end, a pipe keeps a reader waiting: nothing is read.
     let is_no_file = |finding: &Finding| matches!(finding, Finding::NotAFile(_));
     if inventory.findings.iter().any(is_no_file) {
-        return Ok(verified);
+        return Ok((verified, None));
     }
     match read_json::<Run>(&evidence.run_file()) {
         Ok(run) if run.format != RUN_FORMAT => {
@@ -102,30 +119,41 @@ pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
             );
             verified.findings.push(format!("run.json: {reason}"));
         }
-        Ok(run) => compare(evidence, &inventory, &run, &mut verified),
+        Ok(run) => {
+            let (cases, verdicts) = compare(evidence, &inventory, &run, &mut verified);
+            return Ok((verified, Some(Rerun { run, cases, verdicts })));
+        }
         Err(reason) => verified.findings.push(format!("run.json: {reason}")),
     }
-    Ok(verified)
+    Ok((verified, None))
 }
 
-fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut Verified) {
+fn compare(
+    evidence: &Evidence,
+    inventory: &Inventory,
+    run: &Run,
+    verified: &mut Verified,
+) -> (Vec<Case>, Vec<CaseVerdict>) {
     verified.target.clone_from(&run.target.name);
     verified.finished = run.state == RunState::Finished;
-    let mut done: Vec<CaseVerdict> = Vec::new();
+    let (mut cases, mut done): (Vec<Case>, Vec<CaseVerdict>) = (Vec::new(), Vec::new());
     let files = Files {
         evidence,
         seen: &inventory.files,
     };
     let deadline = Deadline::after(COUNT_TIME_MAX);
     verified.findings.extend(strange_cases(evidence, run));
-    verified.counted_by = search::search_again(files, run, verified);
+    let mut layout = Layout::of_a_run();
+    verified.counted_by = search::search_again(files, run, &mut layout, verified);
     for id in executed(run) {
+        let place = format!("cases/{id}");
         match rejudge(&evidence.case(id), id, &done) {
             Ok((case, record, verdict)) => {
+                layout.add_case(&place, &record);
                 let recount = Recount {
                     files,
                     folder: evidence.case(id),
-                    place: format!("cases/{id}"),
+                    place,
                     deadline,
                 };
                 check_record(&recount, run, &case, &record, verified);
@@ -136,12 +164,17 @@ fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut
                     differences(evidence, run, &case, &verdict, verified);
                 }
                 done.push(as_a_control(verdict));
+                cases.push(case);
             }
             // And those after it without a folder.
-            Err(_) if !verified.finished && !run.verdicts.contains_key(id) => {}
-            Err(reason) => verified.findings.push(format!("cases/{id}: {reason}")),
+            Err(_) if !verified.finished && !run.verdicts.contains_key(id) => layout.add_unread(&place),
+            Err(reason) => {
+                layout.add_unread(&place);
+                verified.findings.push(format!("{place}: {reason}"));
+            }
         }
     }
+    verified.findings.extend(layout.differences(inventory));
     verified.baseline = baseline::compare(run, &done);
     // A run that was cut off did not come to all that was asked of it.
     let executed_nothing = run.nothing_run.is_some() || !verified.finished;
@@ -159,6 +192,7 @@ fn compare(evidence: &Evidence, inventory: &Inventory, run: &Run, verified: &mut
             .findings
             .push(format!("run.json: {id} has a verdict and was not executed"));
     }
+    (cases, done)
 }
 
 /// Cases that the run says it executed and that cannot be folders, and folders that it does not speak of.

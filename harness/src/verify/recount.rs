@@ -108,7 +108,7 @@ impl Recount<'_> {
 }
 
 /// A read copy is the same for the same bytes and the same SQLite.
-fn other_bytes(place: &str, label: &str, stores: &Stores) -> Vec<String> {
+pub(super) fn other_bytes(place: &str, label: &str, stores: &Stores) -> Vec<String> {
     let told = |copy: &String| {
         format!(
             "{place}/stores/{label}/{copy}: it has other bytes than the copy that was recovered now, and answers what is asked \

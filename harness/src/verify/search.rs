@@ -5,13 +5,18 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::layout::Layout;
+use super::recount::other_bytes;
 use super::store::Files;
 use super::{Verified, differences_of_verdict, planned, read_json, rejudge};
 use crate::case::{Case, calibrations};
 use crate::drive::{Calibrated, SEARCHED_ONE, SEARCHED_TWO, derive};
 use crate::plan::Plan;
-use crate::readback::Selector;
+use crate::readback::{FrozenTree, Selector};
 use crate::record::{CaseFolder, Run, SEARCHED_FORMAT, Searched, Verdict};
+
+/// What was frozen after one write, and after another two.
+const LABELS: [&str; 2] = [SEARCHED_ONE, SEARCHED_TWO];
 
 /// Who says what is counted as an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,17 +48,21 @@ struct Written {
 }
 
 /// Judges again what there is of the search, and searches again where its result is counted. What is wrong is a finding.
-pub(super) fn search_again(files: Files<'_>, run: &Run, verified: &mut Verified) -> CountedBy {
+pub(super) fn search_again(files: Files<'_>, run: &Run, layout: &mut Layout, verified: &mut Verified) -> CountedBy {
     let mut written = BTreeMap::new();
     let mut was_searched = false;
-    for case in calibrations() {
+    for (case, label) in calibrations().iter().zip(LABELS) {
+        layout.add_search(&case.id, label);
         let folder = files.evidence.calibration(&case.id);
         was_searched |= folder.root().is_dir();
         // A run that was killed may have come to none of it.
         if folder.case_file().exists() || (verified.finished && folder.root().is_dir()) {
-            match judge_again(&folder, case, run, verified) {
+            match judge_again(&folder, case, run, layout, verified) {
                 Ok(judged) => drop(written.insert(case.id.as_str(), judged)),
-                Err(reason) => verified.findings.push(format!("{}: {reason}", case.id)),
+                Err(reason) => {
+                    layout.add_unread(&case.id);
+                    verified.findings.push(format!("{}: {reason}", case.id));
+                }
             }
         }
     }
@@ -61,7 +70,7 @@ pub(super) fn search_again(files: Files<'_>, run: &Run, verified: &mut Verified)
         // A search that found nothing; then nothing was run.
         None => CountedBy::Nobody,
         Some(selector) if was_searched => {
-            match find_again(files, &written) {
+            match find_again(files, &written, &mut verified.notes) {
                 Ok(now) if now == *selector => return CountedBy::Search,
                 Ok(now) => (verified.findings).push(format!(
                     "run.json: it counts `{selector}`, and the search finds `{now}`"
@@ -79,9 +88,13 @@ pub(super) fn search_again(files: Files<'_>, run: &Run, verified: &mut Verified)
     }
 }
 
-fn find_again(files: Files<'_>, written: &BTreeMap<&str, Written>) -> Result<Selector, String> {
+fn find_again(
+    files: Files<'_>,
+    written: &BTreeMap<&str, Written>,
+    notes: &mut Vec<String>,
+) -> Result<Selector, String> {
     let mut looked = Vec::new();
-    for (case, label) in calibrations().iter().zip([SEARCHED_ONE, SEARCHED_TWO]) {
+    for (case, label) in calibrations().iter().zip(LABELS) {
         let place = case.id.as_str();
         let written = (written.get(place)).ok_or_else(|| {
             format!("run.json: what it counts was found by a search, and {place} cannot be judged again")
@@ -106,7 +119,21 @@ fn find_again(files: Files<'_>, written: &BTreeMap<&str, Written>) -> Result<Sel
     let [(first, once), (second, twice)] = &looked[..] else {
         unreachable!("there are two calibrations");
     };
-    match derive(&first.own.root, (&first.own, once), (&second.own, twice)) {
+    let now = found_in((&first.own, once), (&second.own, twice))?;
+    for ((case, label), stores) in calibrations().iter().zip(LABELS).zip([first, second]) {
+        notes.extend(other_bytes(&case.id, label, stores));
+    }
+    // Somebody who searches by hand looks into the read copies of the evidence.
+    let is_copied_otherwise = [first, second].iter().any(|stores| !stores.other_copies.is_empty());
+    if is_copied_otherwise && found_in((&first.stored, once), (&second.stored, twice)).as_ref() != Ok(&now) {
+        return Err("run.json: it counts what a search in the stored read copies does not find".to_owned());
+    }
+    Ok(now)
+}
+
+/// What a search in these stores finds.
+fn found_in(once: (&FrozenTree, &Plan), twice: (&FrozenTree, &Plan)) -> Result<Selector, String> {
+    match derive(&once.0.root, once, twice) {
         Calibrated::Found(now) => Ok(now),
         Calibrated::Nowhere(lost) => Err(format!(
             "run.json: it counts what the search does not find: the marker of `{}` is nowhere",
@@ -117,9 +144,16 @@ fn find_again(files: Files<'_>, written: &BTreeMap<&str, Written>) -> Result<Sel
 }
 
 /// Judges one part of the search again, like a case.
-fn judge_again(folder: &CaseFolder, case: &Case, run: &Run, verified: &mut Verified) -> Result<Written, String> {
+fn judge_again(
+    folder: &CaseFolder,
+    case: &Case,
+    run: &Run,
+    layout: &mut Layout,
+    verified: &mut Verified,
+) -> Result<Written, String> {
     let place = case.id.as_str();
     let (kept, record, verdict) = rejudge(folder, place, &[])?;
+    layout.add_case(place, &record);
     let plan = record.plan().ok_or("record.jsonl is empty")?.clone();
     if kept.revision == case.revision && kept.digest != case.digest {
         verified.findings.push(format!(

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     if let Some(words) = std::env::var_os(SUITE) {
         return suite(&words.to_string_lossy()).run();
     }
-    let tests: [(&str, fn()); 11] = [
+    let tests: [(&str, fn()); 12] = [
         (
             "a sound server passes, and leaves neither processes nor evidence",
             sound,
@@ -39,6 +39,10 @@ fn main() -> ExitCode {
         ("a filter runs one case and the control it needs", filtered),
         ("a list starts nothing", listed),
         ("known failures are ignored, and no longer than they fail", known),
+        (
+            "known failures past their date fail, also where none of their cases is run",
+            past_its_date,
+        ),
         ("a server that does not start says so once in full", not_started),
         ("a suite of which nothing applies has tested nothing", nothing_applies),
         ("unguarded fails, unless it is allowed", unguarded),
@@ -246,6 +250,20 @@ fn known() {
         failed.contains(&"retry/reply-means-done") && failed.contains(&"retry/identical-retry"),
         "{failed:?}"
     );
+}
+
+/// No trial can say it, because none of them runs the case.
+fn past_its_date() {
+    let text = Profile::plain().text();
+    let list = |until: &str| format!("- {{ case: lost-reply, until: {until} }}\n");
+    for (until, code) in [("2026-01-31", 101), ("2099-12-31", 0)] {
+        let list = list(until);
+        let files = [("mcp.toml", text.as_str()), ("known.yaml", list.as_str())];
+        let output = test(package(&files), "profile known", &["retry/identical-retry", "--exact"]);
+        output.says(code, &["1 passed; 0 failed"]);
+        let told = "PAST DATE    lost-reply was to fail until 2026-01-31 (known.yaml:1), and was not run";
+        assert_eq!(output.text.contains(told), code != 0, "{}", output.text);
+    }
 }
 
 fn not_started() {

@@ -88,7 +88,16 @@ fn an_entry_past_its_date_fails_the_run() {
         run.json["exit_reason"],
         "an entry of the expected failures is past its date"
     );
-    with_list(forgetful().case("reply-means-done"), list).run().exits(0);
+    // Also where its case was not run: a date that nobody looks at is none.
+    let run = with_list(forgetful().case("reply-means-done"), list).run();
+    run.exits(1);
+    assert_eq!(outcomes(&run), ["not-run"]);
+    let shown = run.done.then().words(&["latest"]).call(&["show"]);
+    let line = "PAST DATE    identical-retry was to fail until 2026-01-31 (known.yaml:1), and was not run";
+    assert!(shown.stdout.contains(line), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("STALE"), "{}", shown.stdout);
+    let later = list.replace("2026-01-31", "2099-12-31");
+    with_list(forgetful().case("reply-means-done"), &later).run().exits(0);
 }
 
 #[test]
@@ -100,6 +109,10 @@ fn a_wrong_list_is_refused_before_anything_is_run() {
     refused(
         "- lost-reply\n- lost-reply:one-effect\n",
         "known.yaml:2:3: `lost-reply` is listed both whole and by check",
+    );
+    refused(
+        "server:\n  - retry\n",
+        "known.yaml:2:5: `retry` is a family or a pattern, and one case must be named here: identical-retry, lost-reply",
     );
     refused("- lost-replay\n", "did you mean `lost-reply`?");
     refused(
@@ -168,8 +181,104 @@ fn a_file_of_another_target_is_refused() {
         .words(&["--expected", "expected.json"])
         .run_human();
     done.exits(2)
-        .says_only(&["expected.json: it is of the target `other`", "--write-expected"])
+        .says_only(&["expected.json:1:15: it is of the target `other`", "--write-expected"])
         .wrote_nothing();
+}
+
+/// A file of expected verdicts of the plain server, an entry a line.
+fn expected(verdicts: &[(&str, &str)]) -> String {
+    let entries: Vec<String> = verdicts
+        .iter()
+        .map(|(case, verdict)| format!("{case:?}: {verdict:?}"))
+        .collect();
+    let head = r#"{"format": 1, "target": "plain", "contract": "at-most-once", "verdicts": {"#;
+    format!("{head}\n{}\n}}}}\n", entries.join(",\n"))
+}
+
+#[test]
+fn an_entry_that_is_there_twice_or_is_of_no_case_is_refused_whatever_is_run() {
+    let refused = |entries: &[(&str, &str)], message: &str| {
+        let harness = Harness::new()
+            .target(&Profile::plain())
+            .file("expected.json", &expected(entries));
+        let done = harness
+            .words(&["--expected", "expected.json"])
+            .case("lost-reply")
+            .run_human();
+        done.exits(2).says_only(&[message]).wrote_nothing();
+    };
+    refused(
+        &[("lost-reply", "fail"), ("lost-reply", "pass")],
+        "expected.json:3:1: `lost-reply` is there twice",
+    );
+    refused(
+        &[("lost-reply", "pass"), ("identical-retri", "pass")],
+        "expected.json:3:1: there is no case `identical-retri`; did you mean `identical-retry`?",
+    );
+}
+
+#[test]
+fn expected_verdicts_of_cases_that_are_not_run_are_said_in_one_line() {
+    let all = [
+        ("lost-reply", "pass"),
+        ("identical-retry", "fail"),
+        ("changed-input", "fail"),
+    ];
+    let run = |entries: &[(&str, &str)], words: &[&str]| {
+        let harness = Harness::new()
+            .target(&Profile::plain())
+            .file("expected.json", &expected(entries));
+        let run = harness.words(&["--expected", "expected.json"]).words(words).run();
+        run.exits(0);
+        let shown = run.done.then().words(&["latest"]).call(&["show"]).stdout;
+        (run.json["baseline"]["not_run"].clone(), shown)
+    };
+    let (not_run, shown) = run(&all, &["--case", "lost-reply"]);
+    assert_eq!(not_run, serde_json::json!(["changed-input", "identical-retry"]));
+    assert!(
+        shown.contains("not compared 2 cases of expected.json were not run\n"),
+        "{shown}"
+    );
+    let (not_run, shown) = run(&all[..2], &["--case", "retry", "--skip", "identical-retry"]);
+    assert_eq!(not_run, serde_json::json!(["identical-retry"]));
+    assert!(
+        shown.contains("not compared identical-retry, which expected.json has, was not run\n"),
+        "{shown}"
+    );
+    let (not_run, shown) = run(&all[..1], &["--case", "lost-reply"]);
+    assert_eq!(not_run, serde_json::json!([]));
+    assert!(!shown.contains("not compared"), "{shown}");
+}
+
+#[test]
+fn what_is_written_keeps_cases_that_were_not_run_and_drops_those_that_are_gone() {
+    let before = expected(&[
+        ("lost-reply", "fail"),
+        ("identical-retry", "fail"),
+        ("renamed-long-ago", "pass"),
+    ]);
+    let harness = Harness::new().target(&Profile::plain()).file("expected.json", &before);
+    let done = harness
+        .words(&["--write-expected", "expected.json"])
+        .case("lost-reply")
+        .run_human();
+    done.exits(0);
+    let written = std::fs::read_to_string(done.path("expected.json")).unwrap();
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(
+        written["verdicts"],
+        serde_json::json!({"identical-retry": "fail", "lost-reply": "pass"})
+    );
+    let notes: Vec<&str> = (done.stderr.lines())
+        .filter(|line| line.contains("renamed-long-ago"))
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "note: expected.json does not hold renamed-long-ago any more: no case is called that; \
+          one of your own needs its --case-file"
+        ]
+    );
 }
 
 #[test]

@@ -42,6 +42,7 @@ fn list_and_explain() {
     prints("list", &call(&["list"]));
     prints("explain", &call(&["explain", "lost-reply"]));
     prints("explain-unknown", &call(&["explain", "lost-replay"]));
+    prints("explain-family", &call(&["explain", "crash"]));
 }
 
 #[test]
@@ -103,6 +104,8 @@ fn what_is_not_a_pass_and_not_a_fail() {
 #[test]
 fn usage_errors() {
     prints("usage-nothing", &call(&[]));
+    let words = ["list", "--defects", "--case-file", "mine.toml"];
+    prints("usage-defects-and-case-file", &call(&words));
     prints("usage-unknown-command", &call(&["rum"]));
     prints("usage-unknown-case", &Harness::new().case("lost-replay").run_human());
     prints("usage-unknown-flag", &call(&["run", "--sed", "1"]));

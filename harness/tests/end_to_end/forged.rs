@@ -50,6 +50,21 @@ fn only_finds(verification: &Verification, parts: &[&str]) {
     assert_eq!(verification.code, 1);
 }
 
+#[test]
+fn a_file_of_which_nothing_speaks_and_a_log_that_is_gone_are_found() {
+    let (done, path) = doubled();
+    fs::write(path.join("cases/lost-reply/observations/last.json"), "{}").unwrap();
+    fs::remove_file(path.join("cases/lost-reply/stderr/first.log")).unwrap();
+    seal_again(&path);
+    only_finds(
+        &done.verify(&path),
+        &[
+            "cases/lost-reply/observations/last.json: nothing in the evidence speaks of it",
+            "cases/lost-reply/stderr/first.log: it is not there, and the record has its process",
+        ],
+    );
+}
+
 /// Makes a forgery of the end, judged to be a pass, and says what is found.
 fn forged_end(change: impl FnOnce(&Path, &mut Value)) -> Verification {
     let (done, path) = doubled();

@@ -13,19 +13,23 @@
 //! | `wire.rs` | eras, odd frames, servers that die or stay silent |
 //! | `revisions.rs` | one server in each revision of MCP, and servers that do not speak the one that is wanted |
 //! | `elicitation.rs` | a server that asks for input inside the call, and everything else that it may ask |
+//! | `beside.rs` | writes that wait for the store beside each other, and servers that only seem to |
 //! | `unreadable.rs` | stores that nobody can read beside the living server |
+//! | `output.rs` | output that cannot be written is said, and is no success |
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
 //! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
+//! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
+//! | `story.rs` | a case as a story: all of its steps, and nothing that a server wrote unescaped |
 //! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
 //! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
 //! | `fingerprint.rs` | the fingerprint of a request, every refusal with its place, and the key nowhere |
@@ -40,6 +44,7 @@
 mod support;
 
 mod baselines;
+mod beside;
 mod blind;
 mod command_line;
 mod contracts;
@@ -54,13 +59,16 @@ mod kills;
 mod misled;
 mod mutated;
 mod no_file;
+mod output;
 mod outside;
 mod own_cases;
+mod proofs;
 mod prove;
 mod reference;
 mod refusals;
 mod revisions;
 mod show;
+mod story;
 mod targets;
 mod told;
 mod unreadable;

@@ -69,8 +69,22 @@ fn what_is_wrong_with_it_is_said_with_the_place() {
     let done = with_file("lost-reply").run_human();
     done.exits(2)
         .says_only(&[
-            "mine.toml",
+            "mine.toml:2:12: ",
             "id `lost-reply` is taken by the embedded case retry/lost-reply",
+        ])
+        .wrote_nothing();
+    // `harness show latest` would be two things, and no wait of a year is one.
+    let done = with_file("Latest").run_human();
+    done.exits(2)
+        .says_only(&["mine.toml:2:12: id `Latest` means something else"])
+        .wrote_nothing();
+    let year = own("mine").replace("reply_ms = 10000", "reply_ms = 31536000000");
+    let harness = Harness::new().file("mine.toml", &year);
+    let done = harness.words(&["--case-file", "mine.toml"]).run_human();
+    done.exits(2)
+        .says_only(&[
+            "mine.toml:13:",
+            ": bounds: reply_ms = 31536000000: a wait has 1 to 3600000 milliseconds",
         ])
         .wrote_nothing();
 }

@@ -1,7 +1,7 @@
 //! The proof that cases can fail: what makes it complete, what makes it red, and what is kept of it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reference_server::defect::Defect;
 use rustix::process::Signal;
@@ -88,8 +88,9 @@ fn a_proof_keeps_what_shows_the_named_kills_and_nothing_else() {
 
 #[test]
 fn a_server_of_ones_own_with_a_list_of_its_own() {
-    let (done, json) = own("[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:one-effect\"]\n");
+    let (done, json) = own("[[defect]]\nname = \"no-ledger\"\nkills = [\"retry/identical-retry:one-effect\"]\n");
     done.exits(0);
+    assert_eq!(json["defects"][0]["kills"][0]["case"], "identical-retry");
     assert!(
         json["target"].as_str().unwrap().contains("own.toml"),
         "{}",
@@ -107,14 +108,6 @@ fn whatever_is_missing_from_a_proof_is_red() {
             "`identical-retry:one-effect` did not notice `unbound-input`: the check is held, the case pass",
         ),
         (
-            "[[defect]]\nname = \"no-ledger\"\nkills = []\n",
-            "`no-ledger` names no check that has to notice it",
-        ),
-        (
-            "[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:retry-answered\"]\n",
-            "`no-ledger` names `identical-retry:retry-answered`, which is not marked `about`",
-        ),
-        (
             "[[defect]]\nname = \"no-ledger\"\nkills = [\"lost-reply:one-effect\"]\n",
             "no defect has to be noticed by `identical-retry`, so nothing shows that it can fail",
         ),
@@ -122,6 +115,26 @@ fn whatever_is_missing_from_a_proof_is_red() {
         let (done, json) = own(defects);
         done.exits(1);
         assert!(problems(&json).contains(&problem), "{:?}", problems(&json));
+    }
+}
+
+/// Before anything is run or made, and with the place.
+#[test]
+fn a_list_with_a_wrong_name_is_refused_when_it_is_read() {
+    for (kill, told) in [
+        ("lost-replay:one-effect", "there is no case `lost-replay`"),
+        ("retry/identical-retry:one-efect", "did you mean `one-effect`?"),
+        ("identical-retry:retry-answered", "name `identical-retry:one-effect`"),
+    ] {
+        let (done, _) = own(&format!("[[defect]]\nname = \"no-ledger\"\nkills = [{kill:?}]\n"));
+        done.exits(2);
+        let place = "error: defects.toml:4:10: defect `no-ledger`: ";
+        assert!(
+            done.stderr.starts_with(place) && done.stderr.contains(told),
+            "{}",
+            done.stderr
+        );
+        assert!(!done.path("proof").exists(), "a folder was made");
     }
 }
 
@@ -165,12 +178,19 @@ fn wrong_words_are_refused() {
     refused(&["--target", "own.toml"]).exits(2);
 }
 
-/// What was done until then is printed and sealed.
-#[test]
-fn an_interrupt_keeps_what_was_done() {
+/// A proof that waits in its one defect, after its baseline has passed, and where its evidence is.
+fn waiting() -> (Running, PathBuf) {
+    waiting_in("reply-before-commit", "")
+}
+
+/// A proof whose server is started with these variables more, once it waits in this run.
+fn waiting_in(run: &str, variables: &str) -> (Running, PathBuf) {
     let mark = new_mark();
     let marked = OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness"));
-    let marked = marked.replace("[launch.env]", &format!("[launch.env]\nHARNESS_TEST_MARK = {mark:?}"));
+    let marked = marked.replace(
+        "[launch.env]",
+        &format!("[launch.env]\n{variables}HARNESS_TEST_MARK = {mark:?}"),
+    );
     let kills = "kills = [\"reply-means-done:effect-is-there\"]";
     let list = ["reply-before-commit"].map(|name| format!("[[defect]]\nname = {name:?}\n{kills}\n"));
     let harness = Harness::new()
@@ -188,14 +208,25 @@ fn an_interrupt_keeps_what_was_done() {
     let root = harness.path("proof");
     let running = Running::start_with(harness, "prove", &mark);
     // With this defect no effect shows while the server lives, so the case waits for one.
-    running.await_file(&root.join("reply-before-commit/cases/lost-reply/record.jsonl"));
+    running.await_file(&root.join(run).join("cases/lost-reply/record.jsonl"));
     await_marked(&mark, 3);
+    (running, root)
+}
+
+fn stored(root: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(root.join("matrix.json")).unwrap()).unwrap()
+}
+
+/// What was done until then is printed and sealed.
+#[test]
+fn an_interrupt_keeps_what_was_done() {
+    let (running, root) = waiting();
     running.signal_group(Signal::INT);
     let done = running.end();
     done.exits(130);
     assert!(done.stdout.contains("INTERRUPTED"), "{}", done.stdout);
-    let json: Value = serde_json::from_str(&fs::read_to_string(root.join("matrix.json")).unwrap()).unwrap();
-    assert_eq!((&json["interrupted"], &json["exit"]), (&json!(true), &json!(130)));
+    let json = stored(&root);
+    assert_eq!((&json["state"], &json["exit"]), (&json!("interrupted"), &json!(130)));
     assert_eq!(json["baseline"]["reply-means-done"], "pass");
     assert_eq!(json["defects"], json!([]));
     let verified = done.verify(&root.join("baseline"));
@@ -203,6 +234,74 @@ fn an_interrupt_keeps_what_was_done() {
     let cut = done.verify(&root.join("reply-before-commit"));
     assert_eq!((cut.findings(), cut.code), (vec![], 3));
     assert_eq!(cut.json["sealed"], true);
+    let whole = done.verify(&root);
+    assert_eq!((whole.findings(), whole.code), (vec![], 3));
+    assert_eq!(
+        (&whole.json["sealed"], &whole.json["finished"]),
+        (&json!(true), &json!(false))
+    );
+}
+
+/// Whatever came of the first one: either everything is as after one, or what was known lies there and says that it is a part.
+#[test]
+fn a_second_interrupt_keeps_what_was_known() {
+    let (running, root) = waiting();
+    while running.processes() > 0 {
+        running.signal_group(Signal::INT);
+    }
+    let done = running.end();
+    done.exits(130);
+    assert!(done.stderr.contains("interrupted"), "{}", done.stderr);
+    let json = stored(&root);
+    assert!(json["state"] == "interrupted" || json["state"] == "running", "{json}");
+    assert_eq!(json["baseline"]["lost-reply"], "pass");
+    let verified = done.verify(&root);
+    assert_eq!((verified.findings(), verified.code), (vec![], 3));
+}
+
+/// SIGKILL leaves no time for anything.
+#[test]
+fn a_kill_leaves_the_last_matrix_and_it_says_that_it_is_a_part() {
+    let (running, root) = waiting();
+    running.signal(running.run(), Signal::KILL);
+    let done = running.end();
+    done.exits(137);
+    let json = stored(&root);
+    assert_eq!((&json["state"], &json["exit"]), (&json!("running"), &Value::Null));
+    assert_eq!(
+        json["baseline"],
+        json!({"sees-duplicates": "pass", "reply-means-done": "pass", "lost-reply": "pass"})
+    );
+    let verified = done.verify(&root);
+    assert_eq!((verified.findings(), verified.code), (vec![], 3));
+    assert_eq!(verified.json["sealed"], false);
+    let shown = done.then().words(&["proof"]).call(&["show"]);
+    shown.exits(0);
+    assert!(
+        shown.stdout.contains("not at its end: at work, or killed"),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stdout.contains("NOT SEALED there is no SHA256SUMS"),
+        "{}",
+        shown.stdout
+    );
+}
+
+/// The same in the run without a defect; what it was in the middle of is nobody's verdict.
+#[test]
+fn a_kill_in_the_baseline_leaves_the_verdicts_that_there_were() {
+    let (running, root) = waiting_in("baseline", "GUARD_DEFECT = \"reply-before-commit\"\n");
+    running.signal(running.run(), Signal::KILL);
+    let done = running.end();
+    done.exits(137);
+    let json = stored(&root);
+    assert_eq!(json["state"], "running");
+    assert_eq!(json["baseline"]["sees-duplicates"], "pass");
+    assert_eq!(json["baseline"].get("lost-reply"), None);
+    let verified = done.verify(&root);
+    assert_eq!((verified.findings(), verified.code), (vec![], 3));
 }
 
 /// `.ci/run` makes the file anew, from a run; that it speaks of every defect and every kill can be seen without one.

@@ -229,6 +229,7 @@ fn evidence_from_a_stranger_is_shown_escaped() {
         &["run", "lost-reply"],
         &["run", "lost-reply", "--pretty", "--stderr"],
         &["run", "lost-reply", "--frame", "5"],
+        &["run", "lost-reply", "--story"],
         &["run", "lost-reply", "--format", "json", "--stderr"],
         &["run", "--format", "json"],
         &["run", WILD],

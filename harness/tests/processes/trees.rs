@@ -1,5 +1,6 @@
 //! Killing, pausing and counting trees.
 
+use harness::drive::clock;
 use harness::drive::process::{Exit, ExitWait, Helper, Signal};
 use libtest_mimic::Trial;
 
@@ -34,6 +35,11 @@ pub(crate) fn trials() -> Vec<Trial> {
             "a_pause_stops_all_and_resume_lets_them_go_on",
             a_pause_stops_all_and_resume_lets_them_go_on,
         ),
+        trial(
+            "a_helper_that_works_keeps_the_tree_at_work",
+            a_helper_that_works_keeps_the_tree_at_work,
+        ),
+        trial("a_tree_that_waits_is_at_rest", a_tree_that_waits_is_at_rest),
         trial("dropping_a_server_kills_its_tree", dropping_a_server_kills_its_tree),
         trial(
             "an_orphan_without_any_trace_falls_to_the_only_server",
@@ -146,6 +152,39 @@ async fn a_pause_stops_all_and_resume_lets_them_go_on() {
         ExitWait::Ended(Exit::Code(0))
     );
     echo.expect_line("held").await;
+    assert_eq!(server.launched.process.kill_tree().await.survivors, 0);
+}
+
+/// How many of so many looks find the tree at work.
+async fn looks_at_work(server: &mut crate::Started, looks: usize) -> usize {
+    let mut at_work = 0;
+    for _ in 0..looks {
+        at_work += usize::from(server.launched.process.is_at_work());
+        clock::pause().await;
+    }
+    at_work
+}
+
+/// The shell itself only waits.
+async fn a_helper_that_works_keeps_the_tree_at_work() {
+    let script = "while :; do :; done & echo ready; wait";
+    let mut server = launch("sh", &["-c", script], harness::drive::transport::StdioLimits::default());
+    server.expect_line("ready").await;
+    await_marked(&server.mark, 2);
+    let at_work = looks_at_work(&mut server, 50).await;
+    assert!(at_work > 40, "at work in {at_work} of 50 looks");
+    assert_eq!(server.launched.process.kill_tree().await.survivors, 0);
+    assert!(!server.launched.process.is_at_work());
+}
+
+async fn a_tree_that_waits_is_at_rest() {
+    let mut server = play(&["tree"]);
+    server.expect_line("ready").await;
+    await_marked(&server.mark, roles::TREE_PROCESSES);
+    let process = &mut server.launched.process;
+    assert!(clock::wait_until(WAIT_MAX, || !process.is_at_work()).await);
+    let at_work = looks_at_work(&mut server, 50).await;
+    assert!(at_work < 10, "at work in {at_work} of 50 looks");
     assert_eq!(server.launched.process.kill_tree().await.survivors, 0);
 }
 

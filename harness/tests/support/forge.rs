@@ -17,6 +17,15 @@ pub(crate) fn seal_again(root: &Path) {
     fs::write(root.join(SUMS), listed.map(line).collect::<String>()).unwrap();
 }
 
+/// The same for the folder of a proof, whose list names the matrix and the list of each run.
+pub(crate) fn seal_proof_again(root: &Path) {
+    let is_listed =
+        |file: &String| file == "matrix.json" || (file.ends_with("/SHA256SUMS") && file.matches('/').count() == 1);
+    let listed = files(root).into_iter().filter(is_listed);
+    let line = |file: String| format!("{}  {file}\n", harness::digest::sha256_file(&root.join(&file)).unwrap());
+    fs::write(root.join(SUMS), listed.map(line).collect::<String>()).unwrap();
+}
+
 /// Changes a JSON file of the evidence, lets the record name what it is now, and seals it again.
 pub(crate) fn change(root: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = root.join(file);

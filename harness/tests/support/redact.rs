@@ -2,7 +2,7 @@
 //! replaced where it is known.)
 
 /// Pattern and replacement, in order.
-pub(crate) const NOISE: [(&str, &str); 18] = [
+pub(crate) const NOISE: [(&str, &str); 19] = [
     (r"/[^\s:`']*/examples/plain-server", "[PLAIN-SERVER]"),
     (r"/harness-\w{6}/", "/[SCRATCH]/"),
     (r"\d{8}T\d{6}Z-[0-9a-f]{12}", "[RUN]"),
@@ -12,6 +12,7 @@ pub(crate) const NOISE: [(&str, &str); 18] = [
     ),
     (r"\b[0-9a-f]{64}\b", "[SHA-256]"),
     (r"\b(op|mk|alpha|beta)-[0-9a-f]{12}", "$1-[HEX]"),
+    (r"\bsqlite:[0-9a-f]{12}", "sqlite:[HEX]"),
     (r#""receipt":"[0-9a-f]{16}""#, r#""receipt":"[HEX]""#),
     (r"\b(op|mk|alpha|beta)-[0-9a-f]{1,11}…", "$1-[HEX]…"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "[DATE]"),

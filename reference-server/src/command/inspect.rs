@@ -64,8 +64,7 @@ pub(super) fn inspect(written: &InspectArguments) -> Result<(), Failure> {
             let text = serde_json::to_string_pretty(&found).expect("plain texts and numbers are always JSON");
             text + "\n"
         }
-    });
-    Ok(())
+    })
 }
 
 /// What callers chose is quoted, and everything is escaped: a title must not move the terminal's cursor.

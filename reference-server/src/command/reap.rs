@@ -42,6 +42,5 @@ pub(super) fn reap(written: &ReapArguments) -> Result<(), Failure> {
     say(&format!(
         "{} leases expired, {} retries made ready\n",
         reaped.expired, reaped.promoted
-    ));
-    Ok(())
+    ))
 }

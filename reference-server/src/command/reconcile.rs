@@ -112,8 +112,7 @@ pub(super) fn reconcile(written: &ReconcileArguments) -> Result<(), Failure> {
                 remark(asked.decision, &issue_ids)
             )
         }
-    });
-    Ok(())
+    })
 }
 
 fn reason(written: &OsString) -> Result<String, SettingError> {

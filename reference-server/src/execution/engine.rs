@@ -37,3 +37,7 @@ impl<'a> Engine<'a> {
         Ok(self.terms.clock.now_s()?)
     }
 }
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

@@ -164,8 +164,9 @@ pub(crate) fn open_existing(
     Ok(connection)
 }
 
-/// Every commit is on disk before it is answered.
-fn ready_for_work(connection: &Connection, busy_timeout: Duration) -> Result<(), OpenError> {
+/// Makes a connection one on which every commit is on disk before it is answered. What is measured beside a store of ours is
+/// made so too.
+pub fn ready_for_work(connection: &Connection, busy_timeout: Duration) -> Result<(), OpenError> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     switch_to_write_ahead_log(connection, busy_timeout)?;
     connection.pragma_update(None, "synchronous", "FULL")?;

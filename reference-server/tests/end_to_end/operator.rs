@@ -218,6 +218,19 @@ fn an_operator_makes_no_store() {
     assert!(!bench.store().exists());
 }
 
+/// A part of a store's content must not be taken for the whole of it.
+#[test]
+fn an_operator_whose_output_cannot_be_written_is_told() {
+    let bench = Bench::new();
+    bench.start().close();
+    for words in [&["inspect"][..], &["inspect", "--format", "json"], &["reap"]] {
+        let said = bench.operator_unheard(words);
+        assert_eq!(said.code, 1, "{said:?}");
+        let told = "cannot write the output: No space left on device";
+        assert!(said.stderr.contains(told), "{said:?}");
+    }
+}
+
 #[test]
 fn inspect_shows_operations_effects_and_steps() {
     let bench = Bench::new();

@@ -116,6 +116,18 @@ impl Bench {
         }
     }
 
+    /// The same onto a device that takes nothing.
+    pub(crate) fn operator_unheard(&self, arguments: &[&str]) -> Said {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut launch = self.launch_of(arguments);
+        let output = launch.command.stdin(Stdio::null()).stdout(full).output().unwrap();
+        Said {
+            code: output.status.code().unwrap(),
+            stdout: String::new(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// A launch of another command, with the environment that a server has.
     pub(crate) fn launch_of(&self, arguments: &[&str]) -> Launch {
         let mut launch = self.launch();

@@ -8,32 +8,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
-use super::ExitStatus;
 use super::target_arguments::{protocols, quoted};
+use super::{ExitStatus, refuse};
 use crate::case::{Case, Catalogue};
-use crate::conduct::{ConductError, ProofRequest, Proved, Repeat, Request, fresh_naming, jobs, prove as conduct_proof};
+use crate::conduct::{
+    ConductError, ProofRequest, Proved, Proving, Repeat, Request, fresh_naming, jobs, prove as conduct_proof,
+};
+use crate::digest;
 use crate::document;
 use crate::drive::clock;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
-use crate::matrix::{self, Expected, Matrix, Planted, Problem};
+use crate::matrix::{self, Expected, Matrix, Planted, Problem, Proof, RunKept};
 use crate::protocol::Protocol;
-use crate::record::{Baseline, Evidence};
+use crate::record::{Baseline, Evidence, EvidenceError, ProofFolder, RunState, SUMS_FILE};
 use crate::report::Printer;
 use crate::target::{Target, TargetWords, built_in as built_in_target, locate};
-
-/// The file with the whole matrix, beside the folders of the runs.
-const MATRIX_FILE: &str = "matrix.json";
 
 /// Show that every case can fail: run all of them on the server with each planted defect, and compare with what must notice it
 #[derive(Debug, Args)]
 #[command(
     after_help = "First the cases are run without a defect, and must all pass. Then with each defect: every check that it names must \
                   break. Other checks that break with it are printed as such, and nothing depends on them.\n\n\
-                  Exit codes: 0 the proof is complete; 1 a defect went unnoticed, the list of defects is wrong, a case is named by \
-                  no defect, or a case does not pass without one; 2 usage or configuration; 3 a run could not be made; 130 \
-                  interrupted."
+                  Exit codes: 0 the proof is complete; 1 a defect went unnoticed, a case is named by no defect, or a case does not \
+                  pass without one; 2 usage or configuration, a wrong list of defects; 3 a run could not be made, or the output \
+                  could not be written; 130 interrupted."
 )]
 pub(super) struct ProveArguments {
     /// Case, family, number, or pattern (`retry/*`) to run; all when absent. May be repeated
@@ -46,7 +45,7 @@ pub(super) struct ProveArguments {
     #[arg(long, value_name = "FILE", requires = "defects")]
     target: Option<PathBuf>,
     /// The defects of that server and what must notice each: a TOML file with `format = 1` and, for each, [[defect]] with `name`,
-    /// `says` and `kills = ["case:check"]`
+    /// `says` and `kills = ["case:check"]` (or `family/case:check`)
     #[arg(long, value_name = "FILE", requires = "target")]
     defects: Option<PathBuf>,
     /// Revision of MCP to speak, and no other; as in `harness run`
@@ -74,94 +73,112 @@ enum Format {
     Markdown,
 }
 
-/// `matrix.json`, and the JSON report.
-#[derive(Debug, Serialize)]
-struct ProofReport<'a> {
-    #[serde(flatten)]
-    matrix: &'a Matrix,
-    /// Version of the harness.
-    harness: &'static str,
-    /// Whether defects are missing at the end because the user stopped it.
-    interrupted: bool,
-    /// The folder beside `matrix.json` in which the proof of each run is, and the digest of its list of digests.
-    runs: Vec<RunKept<'a>>,
-    /// The folder of the evidence.
-    evidence: String,
-    /// The exit code.
-    exit: u8,
+/// Where `matrix.json` goes, at every moment of a proof.
+struct Stored {
+    folder: ProofFolder,
+    /// The runs that there may be, in order.
+    runs: Vec<String>,
+    /// The last time that it could not be written.
+    trouble: Option<EvidenceError>,
 }
 
-/// A run whose evidence is kept.
-#[derive(Debug, Serialize)]
-struct RunKept<'a> {
-    folder: &'a str,
-    sums_sha256: Option<&'a str>,
+impl Stored {
+    /// Writes what is known, whole or not at all, so that whatever ends the harness leaves the last of it.
+    fn write(&mut self, matrix: &Matrix, state: RunState, exit: Option<u8>) -> Proof {
+        let begun = self.runs.iter().filter(|run| self.folder.run(run).is_dir());
+        let kept = begun.map(|run| RunKept {
+            folder: run.clone(),
+            sums_sha256: digest::sha256_file(&self.folder.run(run).join(SUMS_FILE)).ok(),
+        });
+        let evidence = self.folder.root().display().to_string();
+        let proof = Proof::of(matrix, state, exit, kept.collect(), evidence);
+        self.trouble = Evidence::write_json(&self.folder.matrix_file(), &proof).err();
+        proof
+    }
+
+    /// Writes what it came to, and seals it.
+    fn seal(&mut self, proved: &Proved, status: ExitStatus) -> (Proof, Option<EvidenceError>) {
+        let state = if proved.interrupted {
+            RunState::Interrupted
+        } else {
+            RunState::Finished
+        };
+        let proof = self.write(&proved.matrix, state, Some(status.code()));
+        let trouble = self.trouble.take().or_else(|| self.folder.seal().err());
+        (proof, trouble)
+    }
 }
 
 /// Runs the proof.
 pub(super) fn prove(arguments: &ProveArguments, guarded: &GuardedRun, printer: &mut Printer) -> ExitStatus {
-    let request = match request(arguments, guarded) {
-        Ok(request) => request,
-        Err(message) => {
-            printer.error(&message);
-            return ExitStatus::Usage;
-        }
-    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return refuse(&ConductError::Thread(error), printer),
+        Err(error) => return refuse_proof(arguments, &ConductError::Thread(error), printer),
     };
-    let evidence = request.evidence.clone();
+    // Before the folder is made, so that no interrupt ends this between the two.
+    let mut interrupts = match runtime.block_on(async { Interrupts::listen() }) {
+        Ok(interrupts) => interrupts,
+        Err(error) => return refuse_proof(arguments, &ConductError::Thread(error), printer),
+    };
+    let (request, folder) = match request(arguments, guarded) {
+        Ok(request) => request,
+        Err(message) => return refuse(arguments.format.of_errors(), &message, ExitStatus::Usage, printer),
+    };
+    let mut stored = Stored {
+        runs: request.runs(),
+        folder,
+        trouble: None,
+    };
     let is_human = arguments.format == Format::Human;
     if is_human {
         show::begin(&request.base.target.title(), printer);
     }
-    let proved = runtime.block_on(async {
-        let mut interrupts = Interrupts::listen().map_err(ConductError::Thread)?;
-        let mut tell = |proving: crate::conduct::Proving<'_>| show::progress(&proving, is_human, printer);
-        Box::pin(conduct_proof(request, &mut interrupts, &mut tell)).await
-    });
+    let mut tell = |proving: Proving<'_>| {
+        if let Proving::Known(matrix) = proving {
+            stored.write(matrix, RunState::Running, None);
+        }
+        show::progress(&proving, is_human, printer);
+    };
+    let proved = runtime.block_on(Box::pin(conduct_proof(request, &mut interrupts, &mut tell)));
     match proved {
-        Ok(proved) => finish(arguments, &proved, &evidence, printer),
-        Err(error) => refuse(&error, printer),
+        Ok(proved) => finish(arguments, &proved, &mut stored, printer),
+        Err(error) => refuse_proof(arguments, &error, printer),
     }
 }
 
-fn refuse(error: &ConductError, printer: &mut Printer) -> ExitStatus {
-    printer.error(&error.to_string());
-    if error.is_usage() {
+impl Format {
+    /// How it is said that there is no proof.
+    fn of_errors(self) -> super::Format {
+        match self {
+            Self::Json => super::Format::Json,
+            Self::Human | Self::Markdown => super::Format::Human,
+        }
+    }
+}
+
+fn refuse_proof(arguments: &ProveArguments, error: &ConductError, printer: &mut Printer) -> ExitStatus {
+    let status = if error.is_usage() {
         ExitStatus::Usage
     } else {
         ExitStatus::Inconclusive
-    }
+    };
+    refuse(arguments.format.of_errors(), &error.to_string(), status, printer)
 }
 
-fn finish(arguments: &ProveArguments, proved: &Proved, evidence: &Path, printer: &mut Printer) -> ExitStatus {
+fn finish(arguments: &ProveArguments, proved: &Proved, stored: &mut Stored, printer: &mut Printer) -> ExitStatus {
     let mut status = status(proved);
-    let mut report = ProofReport {
-        matrix: &proved.matrix,
-        harness: env!("CARGO_PKG_VERSION"),
-        interrupted: proved.interrupted,
-        runs: (proved.runs.iter())
-            .map(|(folder, sums)| RunKept {
-                folder,
-                sums_sha256: sums.as_deref(),
-            })
-            .collect(),
-        evidence: evidence.display().to_string(),
-        exit: status.code(),
-    };
-    if let Err(error) = Evidence::write_json(&evidence.join(MATRIX_FILE), &report) {
+    let (mut proof, trouble) = stored.seal(proved, status);
+    if let Some(error) = trouble {
         printer.error(&error.to_string());
         if status == ExitStatus::Success {
             status = ExitStatus::Inconclusive;
-            report.exit = status.code();
+            proof.exit = Some(status.code());
         }
     }
     match arguments.format {
-        Format::Human => show::end(&report, printer),
-        Format::Json => printer.json(&report),
+        Format::Human => show::end(&proof, printer),
+        Format::Json => printer.json(&proof),
         Format::Markdown => printer.own_text(&proved.matrix.to_markdown()),
     }
     if arguments.format == Format::Markdown {
@@ -199,7 +216,7 @@ fn status(proved: &Proved) -> ExitStatus {
     }
 }
 
-fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<ProofRequest, String> {
+fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<(ProofRequest, ProofFolder), String> {
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
     let (mut target, list) = planted_target(arguments, &folder)?;
     if let Some(protocol) = arguments.protocol {
@@ -226,7 +243,7 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<ProofRequ
     let expected = Expected::of(&list, is_wanted, &catalogue.all(), &chosen);
     let naming = fresh_naming(None);
     let harness = std::env::current_exe().map_err(|error| format!("find the harness's own executable: {error}"))?;
-    let evidence = evidence_folder(arguments, &folder, &naming.nonce)?;
+    let made = evidence_folder(arguments, &folder, &naming.nonce)?;
     let base = Request {
         repeat: Repeat {
             before: "harness run --case".to_owned(),
@@ -248,11 +265,12 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<ProofRequ
         scratch: guarded.scratch().to_path_buf(),
         harness,
     };
-    Ok(ProofRequest {
+    let request = ProofRequest {
         base,
         expected,
-        evidence,
-    })
+        evidence: made.root().to_path_buf(),
+    };
+    Ok((request, made))
 }
 
 /// What a command that repeats one case of a proof says of the target.
@@ -275,15 +293,16 @@ fn planted_target(arguments: &ProveArguments, folder: &Path) -> Result<(Target, 
     };
     let target = locate(&words, folder).map_err(|error| error.to_string())?;
     let text = document::read(&folder.join(defects)).map_err(|error| error.to_string())?;
-    let list = matrix::parse(&defects.display().to_string(), &text).map_err(|error| error.to_string())?;
+    let list = matrix::parse(&defects.display().to_string(), &text, Catalogue::embedded())
+        .map_err(|error| error.to_string())?;
     Ok((target, list))
 }
 
-fn evidence_folder(arguments: &ProveArguments, folder: &Path, nonce: &str) -> Result<PathBuf, String> {
+fn evidence_folder(arguments: &ProveArguments, folder: &Path, nonce: &str) -> Result<ProofFolder, String> {
     let stamp = clock::utc_now().to_string().replace(['-', ':'], "");
     let made = match &arguments.evidence {
-        Some(path) => Evidence::create_at(&folder.join(path)).map(|made| made.root().to_path_buf()),
-        None => Evidence::create_beside_runs(folder, &format!("{stamp}-prove-{nonce}")),
+        Some(path) => ProofFolder::create_at(&folder.join(path)),
+        None => ProofFolder::create_usual(folder, &format!("{stamp}-prove-{nonce}")),
     };
     made.map_err(|error| error.to_string())
 }

@@ -1,9 +1,9 @@
 //! How a proof is printed: a bar while it is made, then a line for each defect, and everything that is wrong.
 
-use super::ProofReport;
 use crate::conduct::{Progress, Proving};
-use crate::matrix::Row;
-use crate::record::Verdict;
+use crate::counted::counted;
+use crate::matrix::{Proof, Row};
+use crate::record::{RunState, Verdict};
 use crate::report::{Printer, Style, plain, span};
 
 /// How long the bar is, in characters.
@@ -29,7 +29,8 @@ pub(super) fn progress(proving: &Proving<'_>, is_human: bool, printer: &mut Prin
             | Progress::EffectFound(_)
             | Progress::Warning(_)
             | Progress::CaseJudged(..),
-        ) => {}
+        )
+        | Proving::Known(_) => {}
         Proving::Defects { done, all, running } => printer.progress(&bar(*done, *all, "defects", running)),
     }
 }
@@ -41,8 +42,7 @@ fn bar(done: usize, all: usize, what: &str, running: &[&str]) -> String {
 }
 
 /// The matrix.
-pub(super) fn end(report: &ProofReport<'_>, printer: &mut Printer) {
-    let matrix = report.matrix;
+pub(super) fn end(matrix: &Proof, printer: &mut Printer) {
     let passed = matrix
         .baseline
         .values()
@@ -51,8 +51,8 @@ pub(super) fn end(report: &ProofReport<'_>, printer: &mut Printer) {
     printer.line(&[
         span(Style::Bold, "baseline  "),
         plain(format!(
-            "{passed} of {} cases pass without a defect",
-            matrix.cases.len()
+            "{passed} of {} without a defect",
+            counted(matrix.cases.len(), "case passes", "cases pass")
         )),
     ]);
     let width = matrix.defects.iter().map(|row| row.defect.len()).max().unwrap_or(0);
@@ -64,12 +64,12 @@ pub(super) fn end(report: &ProofReport<'_>, printer: &mut Printer) {
         printer.line(&[span(Style::Dim, "left out  "), plain(text)]);
     }
     for problem in &matrix.problems {
-        printer.line(&[span(Style::Bad, "PROBLEM   "), plain(problem.to_string())]);
+        printer.line(&[span(Style::Bad, "PROBLEM   "), plain(problem.as_str())]);
     }
     printer.blank();
-    printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+    printer.line(&[span(Style::Bold, "evidence  "), plain(matrix.evidence.as_str())]);
     let (named, happened) = matrix.kills();
-    let (word, style) = if report.interrupted {
+    let (word, style) = if matrix.state == RunState::Interrupted {
         ("INTERRUPTED", Style::Odd)
     } else if matrix.problems.is_empty() {
         ("PROVED", Style::Good)
@@ -80,9 +80,10 @@ pub(super) fn end(report: &ProofReport<'_>, printer: &mut Printer) {
         span(Style::Bold, "result    "),
         span(style, word),
         plain(format!(
-            "  {happened} of {named} named kills by {} defects in {} cases on {}",
-            matrix.defects.len(),
-            matrix.cases.len(),
+            "  {happened} of {} by {} in {} on {}",
+            counted(named, "named kill", "named kills"),
+            counted(matrix.defects.len(), "defect", "defects"),
+            counted(matrix.cases.len(), "case", "cases"),
             matrix.target
         )),
     ]);

@@ -2,14 +2,16 @@
 
 use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, is_name_of};
+use crate::digest;
 use crate::document::{DOCUMENT_BYTES_MAX, nearest};
 use crate::record::{
-    Body, CaseSummary, CaseVerdict, Evidence, Line, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run, SUMS_FILE,
+    Body, CaseSummary, CaseVerdict, Evidence, Line, Observation, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run,
+    SUMS_FILE,
 };
 use crate::report::{CaseGlance, Glance, RunGlance};
 
 /// The largest `run.json`, `verdict.json` or observation that is read (bytes).
-pub(super) const JSON_BYTES_MAX: u64 = 64 * DOCUMENT_BYTES_MAX;
+pub(in crate::commands) const JSON_BYTES_MAX: u64 = 64 * DOCUMENT_BYTES_MAX;
 
 /// The version of the JSON documents that `harness show` prints.
 pub(super) const SHOW_FORMAT: u32 = 1;
@@ -21,7 +23,7 @@ const TROUBLES_MAX: usize = 20;
 pub(super) const PROBE: &str = "probe";
 
 /// `run.json`, or why it cannot be read.
-pub(super) fn run(reader: &Reader) -> Result<Box<Run>, String> {
+pub(in crate::commands) fn run(reader: &Reader) -> Result<Box<Run>, String> {
     let run: Run = reader
         .json(RUN_FILE, JSON_BYTES_MAX)
         .map_err(|error| error.to_string())?;
@@ -128,15 +130,31 @@ fn judged(reader: &Reader, id: &str, record: Option<&Glance>) -> Option<CaseSumm
     })
 }
 
-fn definition(reader: &Reader, id: &str) -> Option<Case> {
+pub(in crate::commands) fn definition(reader: &Reader, id: &str) -> Option<Case> {
     let bytes = reader
         .bytes(&format!("{}/case.toml", folder(id)), DOCUMENT_BYTES_MAX)
         .ok()?;
     case::parse("case.toml", &String::from_utf8(bytes).ok()?).ok()
 }
 
+/// What read-back saw under a label; nothing that is not what the record names is believed.
+pub(in crate::commands) fn observation(
+    reader: &Reader,
+    folder: &str,
+    label: &str,
+    sha256: &str,
+) -> Result<Observation, String> {
+    let name = format!("{folder}/observations/{label}.json");
+    let bytes = reader.bytes(&name, JSON_BYTES_MAX);
+    let bytes = bytes.map_err(|error| format!("its file cannot be read: {error}"))?;
+    if digest::sha256_hex(&bytes) != sha256 {
+        return Err("its file is not the one that the record names: the digest differs".to_owned());
+    }
+    serde_json::from_slice(&bytes).map_err(|error| format!("its file cannot be read: {error}"))
+}
+
 /// The folder of a case inside the evidence. The search for the effect lies beside the cases.
-pub(super) fn folder(id: &str) -> String {
+pub(in crate::commands) fn folder(id: &str) -> String {
     if case::calibrations().iter().any(|case| case.id == id) {
         return id.to_owned();
     }

@@ -2,7 +2,8 @@
 //!
 //! Evidence may be cut off, and may come from somebody else: what can be read is shown, and where that ends is said.
 
-mod glance;
+pub(super) mod glance;
+mod proof;
 
 use std::path::PathBuf;
 
@@ -10,10 +11,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::glance::{JSON_BYTES_MAX, PROBE, SHOW_FORMAT, folder, glance, part};
-use super::{ExitStatus, Format, named_run, refuse};
-use crate::digest;
-use crate::record::{Body, Event, Line, Observation, Reader, ReaderError};
+use self::glance::{PROBE, SHOW_FORMAT, folder, glance, observation, part};
+use super::{ExitStatus, Format, named_run, refuse, story};
+use crate::record::{Body, Event, Found, Line, Reader, ReaderError};
 use crate::report::{
     CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_overview, span,
 };
@@ -23,8 +23,12 @@ const LOG_BYTES_MAX: u64 = 256 * 1024;
 
 /// Show what happened in a run: frames, processes, faults and counts, from its evidence alone
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 pub(super) struct ShowArguments {
-    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
+    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it; of a proof, its runs
     run: PathBuf,
     /// Id, family/id, or number of a case of the run, `probe` for the handshake, or
     /// `calibration` and `calibration-two` for the search for the effect; without it, an overview
@@ -41,6 +45,10 @@ pub(super) struct ShowArguments {
     /// What the processes wrote on standard error, too
     #[arg(long, requires = "case")]
     stderr: bool,
+    /// The case as a story, step by step: what was done, what broke, what was seen in the store, and why the verdict is
+    /// what it is
+    #[arg(long, requires = "case", conflicts_with_all = ["frames", "frame", "pretty", "stderr"])]
+    story: bool,
     /// How to print; jsonl are the events as they are recorded
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -89,8 +97,14 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
             "`--stderr` has no place in `--format jsonl`, which prints events as recorded; use `--format json`";
         return refuse(arguments.format, message, ExitStatus::Usage, printer);
     }
+    if arguments.story
+        && let Some(status) = story::refuse_beside(arguments.format, false, printer)
+    {
+        return status;
+    }
     let evidence = match named_run(&arguments.run, arguments.format, printer) {
-        Ok(evidence) => evidence,
+        Ok(Found::Run(evidence)) => evidence,
+        Ok(Found::Proof(folder)) => return proof::show(arguments, &folder, printer),
         Err(status) => return status,
     };
     let reader = Reader::new(&evidence);
@@ -122,7 +136,9 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
 
 impl Shown<'_> {
     fn print(&self, printer: &mut Printer) -> Result<ExitStatus, String> {
-        if let Some(seq) = self.arguments.frame {
+        if self.arguments.story {
+            self.story(printer)?;
+        } else if let Some(seq) = self.arguments.frame {
             self.one_frame(seq, printer)?;
         } else {
             match self.arguments.format {
@@ -163,7 +179,9 @@ impl Shown<'_> {
         for line in lines {
             match line {
                 Line::Event { event, .. } => {
-                    timeline.event(&event, |label, sha256| self.observation(label, sha256));
+                    timeline.event(&event, |label, sha256| {
+                        observation(&self.reader, &self.folder, label, sha256)
+                    });
                     ended = matches!(event.body, Body::CaseEnded { .. });
                     last = Some(event.seq);
                 }
@@ -183,6 +201,19 @@ impl Shown<'_> {
             self.hint(shortened, printer);
         }
         Ok(())
+    }
+
+    fn story(&self, printer: &mut Printer) -> Result<(), String> {
+        let Some(case) = &self.case else {
+            return Err("the handshake is no case, and has no story; leave out `--story`".to_owned());
+        };
+        story::tell(
+            &self.reader,
+            &case.case,
+            &self.arguments.run.display().to_string(),
+            None,
+            printer,
+        )
     }
 
     fn options(&self) -> TimelineOptions {
@@ -269,16 +300,6 @@ impl Shown<'_> {
 
     fn is_asked_for(&self, event: &Event) -> bool {
         !self.arguments.frames || matches!(event.body, Body::Message(_))
-    }
-
-    fn observation(&self, label: &str, sha256: &str) -> Result<Observation, String> {
-        let name = format!("{}/observations/{label}.json", self.folder);
-        let bytes = self.reader.bytes(&name, JSON_BYTES_MAX);
-        let bytes = bytes.map_err(|error| format!("its file cannot be read: {error}"))?;
-        if digest::sha256_hex(&bytes) != sha256 {
-            return Err("its file is not the one that the record names: the digest differs".to_owned());
-        }
-        serde_json::from_slice(&bytes).map_err(|error| format!("its file cannot be read: {error}"))
     }
 
     /// How much the processes wrote on standard error.

@@ -9,6 +9,7 @@ use crate::case::SendStep;
 use crate::drive::DriveError;
 use crate::drive::answers::Answers;
 use crate::drive::clock;
+use crate::drive::rest::Rest;
 use crate::drive::session::{Answer, Heard, Session};
 use crate::drive::store_lock::StoreLock;
 use crate::protocol::{self, Era};
@@ -17,7 +18,7 @@ use crate::record::Body;
 /// How long a server that serves one request at a time may leave the question behind a cancellation unanswered (milliseconds).
 const CANCEL_TAKEN_MS: u64 = 1_000;
 
-/// How long a server may leave a request in its pipe while the lock is held (milliseconds).
+/// How long a server may leave a request in its pipe, or work on it, while the lock is held (milliseconds).
 const TAKEN_IN_MS: u64 = 2_000;
 
 impl Driver<'_> {
@@ -39,8 +40,8 @@ impl Driver<'_> {
         };
         self.exchanges.insert(send.name.clone(), exchange);
         let in_flight = InFlight {
-            operation: send.operation.clone(),
             process: send.process.clone(),
+            operation: send.operation.clone(),
             request,
             sent_bytes: session.sent_bytes(),
         };
@@ -50,24 +51,24 @@ impl Driver<'_> {
 
     /// Waits for the reply to a request that was sent.
     pub(super) async fn await_reply(&mut self, sent: &str) -> Result<Going, DriveError> {
-        let waited_for = self.in_flight.get(sent).cloned();
         let Some(InFlight {
-            operation: name,
             process,
             request,
+            operation,
             ..
-        }) = waited_for
+        }) = self.in_flight.get(sent).cloned()
         else {
             return Ok(Ok(()));
         };
         let Some(session) = self.sessions.get_mut(&process) else {
             return Ok(Ok(()));
         };
-        let bound_ms = self.run.plan.bounds.reply_ms;
-        let operation = self.run.plan.operations.values().next();
-        let call = operation.and_then(|operation| operation.write.as_ref());
-        let Some(call) = call else { return Ok(Ok(())) };
-        let mut answers = Answers::new(call, session.offer(), self.does_without_answers, self.run.plan.by_flags);
+        let plan = self.run.plan;
+        let bound_ms = plan.bounds.reply_ms;
+        let Some(call) = &plan.operations[&operation].write else {
+            return Ok(Ok(()));
+        };
+        let mut answers = Answers::new(call, session.offer(), self.does_without_answers, plan.by_flags);
         let deadline = clock::Deadline::after(Duration::from_millis(bound_ms));
         let answer = loop {
             match session.listen(self.scribe, &request, bound_ms, deadline).await? {
@@ -80,8 +81,8 @@ impl Driver<'_> {
             }
         };
         self.in_flight.remove(sent);
-        if let (Answer::Reply(reply), Some(_)) = (answer, &self.run.plan.operations[&name].submitted) {
-            return self.settle(&name, &process, &request, &reply).await;
+        if let (Answer::Reply(reply), Some(_)) = (answer, &plan.operations[&operation].submitted) {
+            return self.settle(&operation, &process, &request, &reply).await;
         }
         Ok(Ok(()))
     }
@@ -118,19 +119,16 @@ impl Driver<'_> {
         Ok(Ok(()))
     }
 
-    /// Gives the lock back, once every process has taken in what was sent to it. What was answered before that is written
-    /// down, because it was not inside.
+    /// Gives the lock back, once every process has taken in what was sent to it, and has done what it can without the lock.
+    /// What was answered before that is written down, because it was not inside.
     pub(super) async fn release(&mut self) -> Result<Going, DriveError> {
         let Some(lock) = self.lock.take() else {
             return Ok(Ok(()));
         };
-        let bound = Duration::from_millis(self.run.plan.bounds.reply_ms.min(TAKEN_IN_MS));
-        let (in_flight, sessions) = (&self.in_flight, &self.sessions);
-        let is_taken_in = |sent: &InFlight| {
-            let session = sessions.get(&sent.process);
-            session.is_some_and(|session| session.has_taken_in(sent.sent_bytes))
+        let drained = match self.come_to_rest().await? {
+            Ok(drained) => drained,
+            Err(reason) => return Ok(Err(reason)),
         };
-        let drained = clock::wait_until(bound, || in_flight.values().all(is_taken_in)).await;
         let mut answered = 0;
         for sent in self.in_flight.values() {
             if let Some(session) = self.sessions.get_mut(&sent.process)
@@ -149,6 +147,58 @@ impl Driver<'_> {
             },
         )?;
         lock.release().await;
+        Ok(Ok(()))
+    }
+
+    /// Waits until all that is in flight has been taken in, and every server that got any of it is at rest: from then on only
+    /// the lock keeps it. A slow server that still works on a request is not inside the store yet. Whether that came to be
+    /// within the bound.
+    async fn come_to_rest(&mut self) -> Result<Result<bool, String>, DriveError> {
+        let bound = Duration::from_millis(self.run.plan.bounds.reply_ms.min(TAKEN_IN_MS));
+        let deadline = clock::Deadline::after(bound);
+        let mut rest = Rest::default();
+        while !self.in_flight.is_empty() {
+            if let Err(reason) = self.answer_in_flight().await? {
+                return Ok(Err(reason));
+            }
+            let (mut taken_in, mut at_work) = (true, false);
+            for sent in self.in_flight.values() {
+                let session = self.sessions.get_mut(&sent.process);
+                taken_in &= session
+                    .as_ref()
+                    .is_some_and(|session| session.has_taken_in(sent.sent_bytes));
+                at_work |= session.is_some_and(Session::is_at_work);
+            }
+            if !taken_in {
+                rest.forget();
+            } else if rest.after(at_work) {
+                break;
+            }
+            if deadline.has_passed() {
+                return Ok(Ok(false));
+            }
+            clock::pause().await;
+        }
+        Ok(Ok(true))
+    }
+
+    /// Answers what was asked inside the requests in flight (legacy era): who waits for an answer does not wait for the store.
+    async fn answer_in_flight(&mut self) -> Result<Going, DriveError> {
+        let plan = self.run.plan;
+        for sent in self.in_flight.values_mut() {
+            let call = plan.operations[&sent.operation].write.as_ref();
+            let (Some(call), Some(session)) = (call, self.sessions.get_mut(&sent.process)) else {
+                continue;
+            };
+            let mut answers = Answers::new(call, session.offer(), self.does_without_answers, plan.by_flags);
+            let bound_ms = plan.bounds.reply_ms;
+            while let Some(frame) = session.has_asked(self.scribe).await? {
+                if let Err(reason) = session.respond(self.scribe, &frame, &mut answers, bound_ms).await? {
+                    return Ok(Err(reason));
+                }
+                sent.sent_bytes = session.sent_bytes();
+            }
+        }
         Ok(Ok(()))
     }
 

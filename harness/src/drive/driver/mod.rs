@@ -143,7 +143,7 @@ struct InFlight {
     operation: String,
     process: String,
     request: Value,
-    /// How many bytes had been sent to the process with it.
+    /// How many bytes had been sent to the process with it, and with the answers to what was asked inside it.
     sent_bytes: u64,
 }
 

@@ -43,6 +43,9 @@ const CLAIM_FILE: &str = ".claimed";
 /// The run is waited for in slices of this length; it has no bound of its own here.
 const WAIT_SLICE: Duration = Duration::from_secs(3600);
 
+/// What a shell sees of a program that SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
 /// So often a stopped run is told to go on. Who stops it once more wants it not to end, and then it is killed.
 const STOPS_MAX: u32 = 10;
 
@@ -90,26 +93,27 @@ fn stand_guard() -> Result<Ended, GuardError> {
     let folder = folder.map_err(GuardError::at("make a scratch folder"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(GuardError::at("start the runtime that waits"))?;
-    let exit = runtime.block_on(watch_over(folder.path()))?;
+    let (exit, cut_short) = runtime.block_on(watch_over(folder.path()))?;
     let survivors = kill::kill_blocking(&mut Tree::of_everything(inherited), KILL_TIME_MAX);
     let folder = folder.keep();
     let is_gone = scratch::remove(&folder, SCRATCH_TIME_MAX);
     Ok(Ended {
-        code: exit.shell_code(),
+        code: if cut_short { INTERRUPTED } else { exit.shell_code() },
+        cut_short,
         survivors,
         scratch_left: (!is_gone).then_some(folder),
     })
 }
 
-/// Starts the run and waits for its end, forwarding signals to it.
-async fn watch_over(scratch: &Path) -> Result<Exit, GuardError> {
+/// Starts the run and waits for its end, forwarding signals to it. Also says whether a second SIGINT is what ended it.
+async fn watch_over(scratch: &Path) -> Result<(Exit, bool), GuardError> {
     let mut interrupts = Interrupts::listen().map_err(GuardError::at("listen for signals"))?;
     // Started with SIGCHLD ignored we could not see how the run ends. A handler undoes that.
     let mut children = signal(SignalKind::child()).map_err(GuardError::at("listen for signals"))?;
     let mut run = spawn_run(scratch)?;
     let pid = run.id().cast_signed();
     let watch = ExitWatch::new(pid);
-    let mut was_interrupted = false;
+    let (mut was_interrupted, mut was_told_twice) = (false, false);
     let mut stops = 0;
     let exit = loop {
         tokio::select! {
@@ -128,6 +132,7 @@ async fn watch_over(scratch: &Path) -> Result<Exit, GuardError> {
                     Interrupt::Terminate => Signal::TERM,
                     Interrupt::HangUp => Signal::HUP,
                 };
+                was_told_twice |= forwarded == Signal::KILL;
                 was_interrupted |= interrupt == Interrupt::Interrupt;
                 // Not reaped yet, so the pid is still the run's; it may have ended, which the wait tells.
                 let _ = kill_process(typed(pid), forwarded);
@@ -138,7 +143,7 @@ async fn watch_over(scratch: &Path) -> Result<Exit, GuardError> {
     };
     // It is a zombie, so this does not wait.
     run.wait().map_err(GuardError::at("reap the run"))?;
-    Ok(exit)
+    Ok((exit, was_told_twice && exit == Exit::Signal(Signal::KILL.as_raw())))
 }
 
 /// Whether something stopped the run: a server has the same user, and no wait of a stopped run ends. One that is being

@@ -33,6 +33,11 @@ impl Stat {
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't')
     }
+
+    /// Whether it does something, or waits only for a processor or a disk. Whoever waits for a lock or for input sleeps.
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(self.state, 'R' | 'D')
+    }
 }
 
 /// What `/proc` says of a process; `None` once it is gone.
@@ -57,6 +62,17 @@ fn parse_stat(text: &str) -> Option<Stat> {
         threads: fields.get(17)?.parse().ok()?,
         start: fields.get(19)?.parse().ok()?,
     })
+}
+
+/// Whether any thread of a process is at work; not once it is gone.
+pub(crate) fn is_at_work(pid: Pid) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let states = threads.filter_map(|thread| fs::read(thread.path().join("stat")).ok());
+    let mut stats = states.filter_map(|text| parse_stat(&String::from_utf8_lossy(&text)));
+    stats.any(|thread| thread.is_at_work())
 }
 
 /// The direct children of a process, oldest first for each of its threads.
@@ -162,6 +178,23 @@ mod tests {
         };
         assert!(stat.is_live());
         assert!(!Stat { threads: 1, ..stat }.is_live());
+    }
+
+    #[test]
+    fn only_who_runs_or_waits_for_a_processor_or_a_disk_is_at_work() {
+        let at_work = |state: &char| {
+            let text = format!("42 (a) {state} 7 8 9 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 3 0 5555 1 2 3\n");
+            parse_stat(&text).expect("a line").is_at_work()
+        };
+        let states = ['R', 'S', 'D', 'T', 't', 'Z', 'X', 'I'];
+        assert_eq!(states.into_iter().filter(at_work).collect::<String>(), "RD");
+    }
+
+    /// Whoever asks is running.
+    #[test]
+    fn this_process_is_at_work() {
+        assert!(is_at_work(std::process::id().cast_signed()));
+        assert!(!is_at_work(Pid::MAX), "nobody has this number");
     }
 
     #[test]

@@ -153,6 +153,12 @@ impl ServerProcess {
         self.tree.live()
     }
 
+    /// Whether any thread of the tree does something at this moment, or waits only for a processor or a disk. One that waits
+    /// for a lock or for input does not. Where the system does not show it (not Linux), nothing is at work.
+    pub fn is_at_work(&mut self) -> bool {
+        self.tree.is_at_work()
+    }
+
     /// Ends every process of the tree with SIGKILL: first all are stopped, so that none reacts to the death of
     /// another, then killed until none is left. Bounded by [`KILL_TIME_MAX`](kill::KILL_TIME_MAX) and
     /// [`KILL_ROUNDS_MAX`](kill::KILL_ROUNDS_MAX). May be repeated.

@@ -124,6 +124,12 @@ impl Tree {
         self.members().iter().filter(|member| !member.is_stopped()).count()
     }
 
+    /// Whether any thread of any member is at work, or somebody may be a member of whom that is not known.
+    pub(crate) fn is_at_work(&mut self) -> bool {
+        let members = self.members();
+        self.is_unsure() || members.iter().any(|member| procfs::is_at_work(member.pid))
+    }
+
     /// The processes that were sent SIGKILL, first to last.
     pub(crate) fn killed(&self) -> Vec<Pid> {
         self.killed.iter().map(|(pid, _)| *pid).collect()

@@ -212,9 +212,14 @@ pub(super) mod pairs {
     where
         D: Deserializer<'de>,
     {
-        Ok(Vec::<(Place, Sighting)>::deserialize(deserializer)?
-            .into_iter()
-            .collect())
+        let mut map = BTreeMap::new();
+        for (place, sighting) in Vec::<(Place, Sighting)>::deserialize(deserializer)? {
+            let text = place.to_string();
+            if map.insert(place, sighting).is_some() {
+                return Err(D::Error::custom(format!("{text} is there twice")));
+            }
+        }
+        Ok(map)
     }
 
     /// At least one, and no more than a scan can find.

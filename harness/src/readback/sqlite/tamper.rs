@@ -182,7 +182,7 @@ mod tests {
             ("UPDTE log", "syntax error"),
             ("ATTACH 'other' AS other", "not authorized"),
             ("PRAGMA user_version = 7", "not authorized"),
-            ("DELETE FROM log; DELETE FROM log", "more than one statement"),
+            ("DELETE FROM log; DELETE FROM log", "multiple statements"),
         ];
         for (statement, words) in cases {
             let Tampering::Failed(reason) = tried("", statement) else {

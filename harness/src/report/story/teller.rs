@@ -1,0 +1,355 @@
+//! Events in, a story out: the head, a numbered paragraph for each step, and the findings.
+
+use std::collections::BTreeMap;
+
+use super::findings::Findings;
+use super::happened::{self, FAULT, MISSED, Setting, Visible};
+use super::page::Page;
+use super::seen;
+use super::told::{Kind, Told};
+use super::value::brief;
+use super::wire::Wire;
+use crate::case::{Case, StartStep, Step, Surface};
+use crate::plan::{Operation, Plan};
+use crate::record::{Body, CaseVerdict, Event, Observation, Outcome};
+use crate::report::console::word;
+use crate::report::printer::{Printer, Style, span};
+use crate::target::Identity;
+
+/// How many frames that answer nothing are shown of one step.
+const NOISE_SHOWN_MAX: usize = 3;
+
+/// How many things are told of one step; a case does not have so many.
+const TOLD_MAX: usize = 60;
+
+/// What a story is told from, beside the events.
+#[derive(Debug)]
+pub struct StoryOf<'a> {
+    /// The case, by its id.
+    pub id: &'a str,
+    /// As the evidence defines it, where that can be read.
+    pub case: Option<&'a Case>,
+    /// On what, in one line.
+    pub target: Option<&'a str>,
+    /// What was planted, in words.
+    pub planted: Option<&'a str>,
+    /// What was concluded, where it was.
+    pub verdict: Option<&'a CaseVerdict>,
+    /// How to look at it again: what it shows, and the command.
+    pub again: &'a [(&'static str, String)],
+}
+
+/// Tells one case as its events are read.
+#[derive(Debug)]
+pub struct Story<'a> {
+    page: Page<'a>,
+    of: StoryOf<'a>,
+    plan: Option<Box<Plan>>,
+    wire: Wire,
+    /// By process, how it was started last.
+    started: BTreeMap<String, StartStep>,
+    before: Option<Observation>,
+    /// The step that is being told: its index in the plan.
+    step: Option<usize>,
+    told: Vec<Told>,
+    left_out: usize,
+    visible: Option<Visible>,
+    outcome: Option<Outcome>,
+}
+
+impl<'a> Story<'a> {
+    /// Begins with the head.
+    pub fn begin(printer: &'a mut Printer, of: StoryOf<'a>) -> Self {
+        let mut story = Self {
+            page: Page::new(printer),
+            of,
+            plan: None,
+            wire: Wire::default(),
+            started: BTreeMap::new(),
+            before: None,
+            step: None,
+            told: Vec::new(),
+            left_out: 0,
+            visible: None,
+            outcome: None,
+        };
+        story.head();
+        story
+    }
+
+    /// Something that is not as a record should be.
+    pub fn trouble(&mut self, line: usize, reason: &str) {
+        let text = format!("line {line} of the record: {reason}");
+        self.tell(Told::new("DAMAGED", text).styled(Style::Odd));
+    }
+
+    /// One event. `observation` gives what read-back saw under a label, or why that cannot be read.
+    pub fn event(&mut self, event: &Event, observation: impl FnOnce(&str, &str) -> Result<Observation, String>) {
+        let process = event.process.as_deref();
+        if let Body::CasePlanned { plan, .. } = &event.body {
+            self.planned(plan);
+        } else if let Body::StepStarted { step, does } = &event.body {
+            self.step(*step, does);
+        } else if let Body::Message(message) = &event.body {
+            let told = self.wire.tell(event.seq, process, message);
+            self.tell(told);
+        } else if let Body::Observed { label, sha256 } = &event.body {
+            self.observed(observation(label, sha256));
+        } else if let Body::CaseEnded { outcome } = &event.body {
+            self.outcome = Some(outcome.clone());
+        } else {
+            if let Body::EffectVisible {
+                effects,
+                effects_before: before,
+                ..
+            } = event.body
+            {
+                self.visible = Some(Visible { effects, before });
+            }
+            let setting = Setting {
+                step: self.step.and_then(|step| self.plan.as_ref()?.steps.get(step)),
+                started: process.and_then(|process| self.started.get(process)),
+                visible: self.visible,
+                is_struck: self
+                    .told
+                    .iter()
+                    .any(|told| [FAULT, MISSED].contains(&told.label.as_str())),
+            };
+            if let Some(told) = happened::tell(&event.body, process, setting) {
+                self.tell(told);
+            }
+        }
+    }
+
+    /// The rest of the story: checks, verdict, and how to look again.
+    pub fn end(mut self) {
+        self.flush();
+        self.how_it_ended();
+        let findings = self.of.verdict.map(|verdict| Findings {
+            case: self.of.case,
+            contract: self.plan.as_ref().map(|plan| &plan.contract),
+            verdict,
+        });
+        if let Some(findings) = findings {
+            // Where nothing was done, no check says anything.
+            let is_begun = self.step.is_some();
+            if is_begun && !findings.verdict.checks.is_empty() {
+                findings.checks(&mut self.page);
+                findings.rows(&mut self.page);
+            }
+            findings.conclude(&mut self.page);
+            if is_begun {
+                findings.remarks(&mut self.page);
+            }
+        } else {
+            self.page.section("The verdict");
+            let text = "there is none in the evidence: the run was cut off before the case was judged";
+            self.page.labelled(Style::Odd, "NO VERDICT", text);
+        }
+        self.again();
+    }
+
+    fn head(&mut self) {
+        let of = &self.of;
+        let (verdict, style) = of
+            .verdict
+            .map_or(("NO VERDICT", Style::Odd), |verdict| word(verdict.verdict));
+        let case = of.case;
+        let number = case.and_then(|case| case.number);
+        let number = number.map_or(String::new(), |number| format!(" ({number:02})"));
+        let family = case.map_or(String::new(), |case| format!("{}/", case.family));
+        self.page.rule();
+        self.page.line(&[
+            span(Style::Bold, "STORY  "),
+            span(Style::Bold, format!("{family}{}{number}  ", of.id)),
+            span(style, verdict),
+        ]);
+        self.page.blank();
+        let told = [
+            ("title", case.map(|case| case.title.as_str())),
+            ("on", of.target),
+            ("planted", of.planted),
+            ("proves", case.map(|case| case.proves.as_str())),
+            ("matters", case.map(|case| case.matters.as_str())),
+        ];
+        for (label, text) in told {
+            if let Some(text) = text {
+                self.page.labelled(Style::Bold, label, text);
+            }
+        }
+    }
+
+    fn planned(&mut self, plan: &Plan) {
+        self.wire.plan(plan);
+        self.plan = Some(Box::new(plan.clone()));
+    }
+
+    /// The words that the story needs.
+    fn words(&mut self) {
+        let Some(plan) = self.plan.as_deref() else { return };
+        let mut before: Vec<(&String, &Operation)> = Vec::new();
+        for (name, operation) in &plan.operations {
+            let text = who(operation, &plan.identity, &before);
+            self.page
+                .labelled(Style::Bold, &format!("write {}", brief(name)), &text);
+            before.push((name, operation));
+        }
+        let ledger = if plan.surfaces.contains(&Surface::ReadLedger) {
+            " The ledger is the server's own list of what it has done."
+        } else {
+            ""
+        };
+        let text = format!(
+            "An effect is what stands in the server's own store and carries the marker, such as a row. The harness reads the \
+             store itself, and believes no reply.{ledger} [9] is frame 9 of the record."
+        );
+        self.page.labelled(Style::Bold, "words", &text);
+    }
+
+    fn step(&mut self, step: usize, does: &str) {
+        self.flush();
+        if self.step.is_none() {
+            self.words();
+            self.page.section("What was done, step by step");
+        }
+        self.step = Some(step);
+        self.visible = None;
+        self.wire.forget_waiting();
+        let planned = self.plan.as_ref().and_then(|plan| plan.steps.get(step));
+        if let Some(Step::Start(start)) = planned {
+            self.started.insert(start.process.clone(), start.clone());
+        }
+        self.page.step(step.saturating_add(1), does);
+    }
+
+    fn observed(&mut self, observation: Result<Observation, String>) {
+        match observation {
+            Ok(observation) => {
+                for told in seen::tell(&observation, self.before.as_ref()) {
+                    self.tell(told);
+                }
+                self.before = Some(observation);
+            }
+            Err(reason) => self.tell(Told::new("unknown", reason).styled(Style::Odd)),
+        }
+    }
+
+    /// Keeps what belongs to the step, each thing with what it completes.
+    fn tell(&mut self, told: Told) {
+        if let Kind::Handshake(_) = told.kind {
+            // Request and reply of a handshake that went well are one thing.
+            self.told.retain(|before| before.kind != told.kind);
+        }
+        if told.label == FAULT {
+            // The fault tells what it waited for.
+            self.told.retain(|before| before.kind != Kind::Visible);
+        }
+        let is_end = told.label == "process" || told.label == FAULT;
+        if is_end && told.kind == Kind::Plain {
+            let of_it = |before: &Told, kind: &Kind| before.process == told.process && before.kind == *kind;
+            self.told.retain(|before| !of_it(before, &Kind::StreamEnded));
+            let signalled = self
+                .told
+                .iter_mut()
+                .rev()
+                .find(|before| of_it(before, &Kind::Signalled));
+            if let Some(signalled) = signalled {
+                signalled.text = format!("{}; {}", signalled.text, told.text);
+                signalled.kind = Kind::Plain;
+                return;
+            }
+        }
+        let noise = self.told.iter().filter(|before| before.kind == Kind::Noise).count();
+        if self.told.len() >= TOLD_MAX || (told.kind == Kind::Noise && noise >= NOISE_SHOWN_MAX) {
+            self.left_out += 1;
+            return;
+        }
+        self.told.push(told);
+    }
+
+    fn flush(&mut self) {
+        let is_over = |told: &Told| told.kind == Kind::Handshake("notifications/initialized".to_owned());
+        for told in std::mem::take(&mut self.told) {
+            if !is_over(&told) {
+                told.print(&mut self.page);
+            }
+        }
+        let left_out = std::mem::take(&mut self.left_out);
+        if left_out > 0 {
+            self.page
+                .labelled(Style::Dim, "and", &format!("{left_out} more that answer nothing"));
+        }
+        let planned = self.step.and_then(|step| self.plan.as_ref()?.steps.get(step));
+        if let Some(Step::Write(write)) = planned
+            && self.wire.is_waiting()
+        {
+            let text = format!(
+                "it has no reply, and cannot know whether {} was done",
+                brief(&write.operation)
+            );
+            self.page.labelled(Style::Odd, "client", &text);
+        }
+    }
+
+    /// What of the plan was not done, and why.
+    fn how_it_ended(&mut self) {
+        let steps = self.plan.as_ref().map_or(0, |plan| plan.steps.len());
+        let done = self.step.map_or(0, |step| step.saturating_add(1));
+        let rest = match steps.saturating_sub(done) {
+            0 => String::new(),
+            1 => format!("; step {steps} was not done"),
+            _ if done == 0 => "; no step was done".to_owned(),
+            _ => format!("; steps {} to {steps} were not done", done + 1),
+        };
+        let text = match &self.outcome {
+            Some(Outcome::Finished | Outcome::Unsupported) => return,
+            Some(Outcome::Stopped { reason }) => format!("{reason}{rest}"),
+            Some(Outcome::Interrupted) => format!("the user stopped the run{rest}"),
+            None => format!("the record ends here, and does not say how the case ended{rest}"),
+        };
+        self.page.blank();
+        self.page.labelled(Style::Odd, "STOPPED", &text);
+    }
+
+    fn again(&mut self) {
+        self.page.section("To look again");
+        for (what, command) in self.of.again {
+            self.page.command(what, command);
+        }
+    }
+}
+
+/// What an operation is, for somebody who has not met one; of a further one only what differs.
+fn who(operation: &Operation, identity: &Identity, before: &[(&String, &Operation)]) -> String {
+    let tool = operation.write.as_ref().map_or("a tool", |call| call.tool.as_str());
+    let tool = brief(tool);
+    let marker = brief(&operation.marker);
+    let has_key = match identity {
+        Identity::Argument(_) | Identity::Meta(_) | Identity::Params(_) => true,
+        Identity::Natural(_) | Identity::None => false,
+    };
+    if !before.is_empty() {
+        let shared = before.iter().find(|(_, other)| other.marker == operation.marker);
+        let marker = shared.map_or_else(
+            || format!("marker {marker}"),
+            |(name, _)| format!("the marker of {name}"),
+        );
+        let key = if has_key {
+            format!("identity {}, ", brief(&operation.identity))
+        } else {
+            String::new()
+        };
+        return format!("another call of `{tool}`: {key}{marker}.");
+    }
+    let same = match identity {
+        Identity::Argument(_) | Identity::Meta(_) | Identity::Params(_) => format!(
+            "Its identity {} tells the server which requests are one and the same write; its",
+            brief(&operation.identity)
+        ),
+        Identity::Natural(_) => {
+            "Requests with the same natural key in their data are one and the same write; its".to_owned()
+        }
+        Identity::None => "Nothing in a request tells the server that it is the same write again; its".to_owned(),
+    };
+    format!("a call of `{tool}`. {same} marker {marker} stands in the data, by which its effects are found.")
+}

@@ -1,0 +1,347 @@
+//! The folder of a proof: sealed as a whole, verified with its matrix, shown run by run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::forge::seal_proof_again;
+use crate::support::run::{Done, Harness};
+
+/// The profile of the built-in server, as somebody would write one for a server of his own.
+const OWN: &str = include_str!("../../targets/reference-server.toml");
+
+/// One defect that is noticed, and one that is not: its check is another one's.
+const DEFECTS: &str = r#"format = 1
+[[defect]]
+name = "no-ledger"
+kills = ["identical-retry:one-effect"]
+[[defect]]
+name = "unbound-input"
+kills = ["identical-retry:one-effect"]
+"#;
+
+struct Proof {
+    done: Done,
+    root: PathBuf,
+}
+
+impl Proof {
+    fn of(defect: &[&str], exit: i32) -> Self {
+        let done = Harness::new()
+            .file("own.toml", &OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness")))
+            .file("defects.toml", DEFECTS)
+            .words(&["--target", "own.toml", "--defects", "defects.toml"])
+            .words(&["--case", "identical-retry", "--evidence", "proof"])
+            .words(defect)
+            .call(&["prove"]);
+        done.exits(exit);
+        let root = done.path("proof");
+        Self { done, root }
+    }
+
+    /// A proof in which everything is as it should be.
+    fn green() -> Self {
+        Self::of(&["--defect", "no-ledger"], 0)
+    }
+
+    /// What `verify` finds, and its exit code.
+    fn found(&self) -> (Vec<String>, i32) {
+        let verified = self.done.verify(&self.root);
+        let found = verified.findings().into_iter().map(str::to_owned).collect();
+        (found, verified.code)
+    }
+
+    /// What it finds while the matrix is another one, with digests that fit.
+    fn forged(&self, by: impl FnOnce(&mut Value)) -> Vec<String> {
+        let path = self.root.join("matrix.json");
+        let before = fs::read(&path).unwrap();
+        let mut matrix: Value = serde_json::from_slice(&before).unwrap();
+        by(&mut matrix);
+        fs::write(&path, serde_json::to_string_pretty(&matrix).unwrap() + "\n").unwrap();
+        seal_proof_again(&self.root);
+        let (found, code) = self.found();
+        assert_eq!(code, 1, "{found:?}");
+        fs::write(&path, before).unwrap();
+        seal_proof_again(&self.root);
+        found
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_proof_is_verified_run_by_run_and_with_its_matrix() {
+    let proof = Proof::green();
+    let done = proof.done.then().words(&["proof"]).call(&["verify"]);
+    done.exits(0);
+    for line in [
+        "run       baseline   2 cases judged again",
+        "run       no-ledger  2 cases judged again",
+        "matrix    1 of 1 named kills happen when they are judged again; 0 verdicts",
+        "result    the evidence is whole, and every verdict and the matrix come out the same",
+    ] {
+        assert!(
+            done.stdout.lines().any(|shown| shown.starts_with(line)),
+            "{line}: {}",
+            done.stdout
+        );
+    }
+    let sums = fs::read_to_string(proof.root.join("SHA256SUMS")).unwrap();
+    let listed: Vec<&str> = sums.lines().filter_map(|line| Some(line.split_once("  ")?.1)).collect();
+    assert_eq!(listed, ["baseline/SHA256SUMS", "matrix.json", "no-ledger/SHA256SUMS"]);
+    let json = proof.done.verify(&proof.root).json;
+    assert_eq!(
+        (&json["kills_named"], &json["kills_again"], &json["exit"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+    assert_eq!(json["runs"]["no-ledger"]["judged"]["identical-retry"], "fail");
+}
+
+/// What did not happen is no difference: it is what the matrix says.
+#[test]
+fn a_proof_that_shows_nothing_is_whole_too_and_cannot_be_made_green() {
+    let proof = Proof::of(&[], 1);
+    assert_eq!(proof.found(), (vec![], 0));
+    let told = proof.done.then().words(&["proof"]).call(&["verify"]).stdout;
+    assert!(
+        told.contains("NOT PROVED it is no proof: the matrix tells 1 problem\n"),
+        "{told}"
+    );
+    let missed = "`identical-retry:one-effect` did not notice `unbound-input`: the check is held, the case pass";
+    let make_green = |matrix: &mut Value| {
+        assert_eq!(matrix["problems"], json!([missed]));
+        matrix["problems"] = json!([]);
+        matrix["exit"] = json!(0);
+    };
+    assert_eq!(
+        proof.forged(make_green),
+        [format!("matrix.json: it does not say that {missed}")]
+    );
+    let found = proof.forged(|matrix| {
+        make_green(matrix);
+        matrix["defects"][1]["kills"][0]["outcome"] = json!("broken");
+    });
+    let says =
+        "matrix.json: unbound-input: it says that `identical-retry:one-effect` is broken, and judged again it is held";
+    assert!(found.contains(&says.to_owned()), "{found:?}");
+    let exit = proof.forged(|matrix| matrix["exit"] = json!(0));
+    assert_eq!(
+        exit,
+        ["matrix.json: its exit code does not follow from its state and its problems"]
+    );
+}
+
+#[test]
+fn whatever_is_forged_in_a_matrix_is_found() {
+    let proof = Proof::green();
+    let forged =
+        |pointer: &str, value: Value| proof.forged(|matrix| *matrix.pointer_mut(pointer).expect(pointer) = value);
+    for (pointer, value, told) in [
+        (
+            "/baseline/identical-retry",
+            json!("fail"),
+            "baseline: it says that `identical-retry` is fail",
+        ),
+        (
+            "/baseline",
+            json!({}),
+            "baseline: it has no verdict of `identical-retry`",
+        ),
+        (
+            "/defects/0/verdicts/identical-retry",
+            json!("pass"),
+            "no-ledger: it says that `identical-retry` is pass",
+        ),
+        ("/defects/0/collateral", json!([]), "no-ledger: other checks are broken"),
+        (
+            "/defects/0/defect",
+            json!("unbound-input"),
+            "it says that `identical-retry:one-effect` is broken",
+        ),
+        ("/defects", json!([]), "it does not say that no defect was planted"),
+        (
+            "/cases/1/title",
+            json!("other"),
+            "`identical-retry` is called otherwise",
+        ),
+        (
+            "/cases/1/is_control",
+            json!(true),
+            "it says wrongly whether `identical-retry` is a control",
+        ),
+        (
+            "/cases",
+            json!([]),
+            "its cases are not those of baseline: sees-duplicates, identical-retry",
+        ),
+        ("/target", json!("another"), "baseline: it is a run on another server"),
+        ("/harness", json!("9.9.9"), "by another harness"),
+        (
+            "/runs/1/sums_sha256",
+            json!("00"),
+            "no-ledger: it names another digest of its SHA256SUMS",
+        ),
+        ("/runs", json!([]), "baseline: it does not speak of this run"),
+        (
+            "/runs/1/folder",
+            json!("gone"),
+            "gone: it speaks of this run, and there is no evidence of it",
+        ),
+        ("/state", json!("interrupted"), "its exit code does not follow"),
+        ("/format", json!(9), "format 9 is not one this harness reads"),
+        ("/more", json!(1), "unknown field `more`"),
+    ] {
+        let found = if pointer == "/more" {
+            proof.forged(|matrix| matrix["more"] = value)
+        } else {
+            forged(pointer, value)
+        };
+        let is_told = |found: &String| found.starts_with("matrix.json: ") && found.contains(told);
+        assert!(found.iter().any(is_told), "{pointer}: {found:?}");
+    }
+    assert_eq!(proof.found(), (vec![], 0), "the matrix was put back");
+}
+
+#[test]
+fn what_lies_in_the_folder_is_what_was_sealed() {
+    let proof = Proof::green();
+    let path = |name: &str| proof.root.join(name);
+    let matrix = fs::read_to_string(path("matrix.json")).unwrap();
+    fs::write(path("matrix.json"), matrix.replace("\"exit\": 0", "\"exit\":  0")).unwrap();
+    assert_eq!(proof.found(), (vec!["changed: matrix.json".to_owned()], 1));
+    fs::write(path("matrix.json"), &matrix).unwrap();
+
+    let log = path("no-ledger/cases/identical-retry/case.toml");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, format!("{text}\n")).unwrap();
+    let (found, code) = proof.found();
+    assert!(
+        found[0].starts_with("no-ledger: changed: cases/identical-retry/case.toml"),
+        "{found:?}"
+    );
+    assert_eq!(code, 1);
+    fs::write(&log, text).unwrap();
+
+    copy(&path("no-ledger"), &path("second"));
+    let (found, code) = proof.found();
+    assert_eq!((found[0].as_str(), code), ("extra: second/SHA256SUMS", 1));
+    fs::remove_dir_all(path("second")).unwrap();
+
+    // Its own list vouches for it, and it shows nothing of the defect.
+    fs::remove_dir_all(path("no-ledger")).unwrap();
+    copy(&path("baseline"), &path("no-ledger"));
+    seal_proof_again(&proof.root);
+    let (found, _) = proof.found();
+    for told in [
+        "no-ledger: it is a run with another defect: none",
+        "is broken, and judged again it is held",
+    ] {
+        assert!(found.iter().any(|found| found.contains(told)), "{found:?}");
+    }
+
+    fs::remove_file(path("SHA256SUMS")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", path("link")).unwrap();
+    assert_eq!(proof.found(), (vec!["not a file: link".to_owned()], 1));
+}
+
+#[test]
+fn a_proof_is_shown_run_by_run_with_the_command_for_each() {
+    let proof = Proof::of(&[], 1);
+    let show = |words: &[&str]| proof.done.then().words(words).call(&["show"]);
+    let shown = show(&["proof"]);
+    shown.exits(0);
+    for line in [
+        "state     not proved; 1 of 2 named kills by 2 defects",
+        "run       baseline  2 of 2 cases passed without a defect",
+        "          harness show proof/baseline",
+        "run       no-ledger  noticed by identical-retry:one-effect",
+        "run       unbound-input  UNNOTICED by identical-retry:one-effect",
+        "          harness show proof/unbound-input",
+        "one case  harness show proof/unbound-input identical-retry",
+        "check all harness verify proof",
+    ] {
+        assert!(
+            shown.stdout.lines().any(|shown| shown == line),
+            "{line}: {}",
+            shown.stdout
+        );
+    }
+    show(&["proof/unbound-input", "identical-retry"]).exits(0);
+    let json: Value = serde_json::from_str(&show(&["proof", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["runs"][1]["command"], "harness show proof/no-ledger");
+    assert_eq!(json["matrix"]["exit"], 1);
+    for (word, command) in [
+        ("no-ledger", "harness show proof/no-ledger"),
+        ("identical-retry", "harness show proof/no-ledger identical-retry"),
+        ("lost-reply", "harness show proof/baseline lost-reply"),
+    ] {
+        let refused = show(&["proof", word]);
+        refused
+            .exits(2)
+            .says_only(&["proof is a proof, and has runs and no cases"]);
+        assert!(refused.stderr.trim_end().ends_with(command), "{}", refused.stderr);
+    }
+    fs::write(proof.root.join("matrix.json"), "{").unwrap();
+    let damaged = show(&["proof"]);
+    damaged.exits(0);
+    assert!(
+        damaged.stdout.contains("DAMAGED   matrix.json cannot be read"),
+        "{}",
+        damaged.stdout
+    );
+    assert!(
+        damaged.stdout.contains("harness show proof/baseline"),
+        "{}",
+        damaged.stdout
+    );
+}
+
+/// A proof under `evidence/runs` is named like a run, and is never the latest.
+#[test]
+fn a_proof_is_named_by_the_beginning_of_its_folder() {
+    let done = Harness::new()
+        .words(&["--defect", "no-ledger", "--case", "identical-retry"])
+        .call(&["prove"]);
+    done.exits(0);
+    let runs = crate::support::run::names(&done.path("evidence/runs"));
+    let name = runs.iter().find(|name| name.contains("-prove-")).unwrap();
+    done.then().words(&[&name[..name.len() - 2]]).call(&["verify"]).exits(0);
+    done.then().words(&["latest"]).call(&["verify"]).exits(2);
+}
+
+#[test]
+fn a_markdown_of_ones_own_speaks_of_nobody_elses_build_and_counts_in_words() {
+    let done = Harness::new()
+        .file("own.toml", &OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness")))
+        .file("defects.toml", DEFECTS)
+        .words(&[
+            "--target",
+            "own.toml",
+            "--defects",
+            "defects.toml",
+            "--defect",
+            "no-ledger",
+        ])
+        .words(&["--case", "sees-duplicates,identical-retry", "--format", "markdown"])
+        .call(&["prove"]);
+    done.exits(0);
+    assert!(!done.stdout.contains("integration"), "{}", done.stdout);
+    let count = "1 defect × 2 cases on ";
+    assert!(done.stdout.contains(count), "{}", done.stdout);
+    assert!(
+        done.stdout.contains(": 1 of 1 named kill happened.\nOn the server"),
+        "{}",
+        done.stdout
+    );
+}
