@@ -4,6 +4,7 @@
 
 mod baseline_arguments;
 mod completions;
+mod dry_run;
 mod explain;
 #[cfg(feature = "reference-server")]
 mod fingerprint;
