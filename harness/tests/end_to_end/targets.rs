@@ -21,6 +21,16 @@ fn without_a_word_the_built_in_server_is_tested() {
     tested(&done, "reference-server (built in, contract guarded)");
 }
 
+/// It is not taken unless it is named, so nobody needs to be told why.
+#[test]
+fn the_other_built_in_server_is_tested_where_it_is_named() {
+    let words = ["--target", "reference-execution"];
+    let done = Harness::new().words(&words).case("event-log").run_human();
+    done.exits(0);
+    tested(&done, "reference-execution (built in, contract guarded)");
+    assert!(!done.stdout.contains("no --target"), "{}", done.stdout);
+}
+
 #[test]
 fn a_profile_that_lies_in_the_folder_is_tested() {
     let done = Harness::new()
