@@ -4,7 +4,6 @@
 
 mod baseline_arguments;
 mod completions;
-mod dry_run;
 mod explain;
 #[cfg(feature = "reference-server")]
 mod fingerprint;

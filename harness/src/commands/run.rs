@@ -1,5 +1,7 @@
 //! `harness run`: which target, which cases, and what it came to.
 
+mod dry_run;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,10 +11,10 @@ use serde_json::json;
 
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
-use super::{ExitStatus, Format, dry_run, next_command, refuse, story};
+use super::{ExitStatus, Format, next_command, refuse, story};
 use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
-use crate::conduct::{self, ConductError, Progress, Repeat, Request, Running, conduct, fresh_naming, jobs};
+use crate::conduct::{ConductError, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
@@ -101,7 +103,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
     let by_flags = request.target.source == TargetSource::Command;
     let part_of = is_part(arguments).then(|| Arc::clone(&request.catalogue));
     if arguments.dry_run {
-        return match conduct::dry_run(&request) {
+        return match dry_run(&request) {
             Ok(dry) => dry_run::show(arguments.format, &dry, printer),
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         };

@@ -339,7 +339,15 @@ fn is_runners_word(place: &Place, pointer: &[&str], event: &str) -> bool {
         ("run.json", [first, ..]) if ["format", "state", "naming", "executed"].contains(first) => false,
         ("run.json", ["harness", "judge"] | ["verdicts", _, "verdict" | "reason"]) => false,
         ("run.json", ["target", first, ..]) => {
-            let follows = ["name", "contract", "replies", "identity", "command", "processes", "tampering"];
+            let follows = [
+                "name",
+                "contract",
+                "replies",
+                "identity",
+                "command",
+                "processes",
+                "tampering",
+            ];
             !(follows.contains(first) || first.starts_with("read_"))
         }
         ("run.json", _) => true,

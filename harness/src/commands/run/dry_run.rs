@@ -1,10 +1,10 @@
-//! `harness run --dry-run`: what would be launched, written, tried and killed, for people and for programs.
+//! What a run would do, for people and programs.
 
 use super::{ExitStatus, Format};
 use crate::conduct::DryRun;
 use crate::report::{Printer, Style, plain, span};
 
-/// Shows what a run would do.
+/// Prints a dry run.
 pub(super) fn show(format: Format, dry: &DryRun, printer: &mut Printer) -> ExitStatus {
     match format {
         Format::Json => printer.json(dry),
