@@ -154,7 +154,7 @@ fn what_run_json_says_is_tried_is_compared_with_what_was_tried() {
     let (done, path) = evidence(LOG, Some("mutable-event-log"));
     let harmless = "UPDATE execution_events SET event = event";
     change(&path, "run.json", |run| {
-        run["target"]["tampering"]["update"] = json!(harmless)
+        run["target"]["tampering"]["update"] = json!(harmless);
     });
     change_tried(&path, |tried| {
         tried["update"] = json!({ "statement": harmless, "outcome": { "refused": "the event log is append-only" } });
@@ -181,7 +181,7 @@ fn what_run_json_says_is_launched_is_compared_with_what_was_launched() {
 
     // A word more, or one less, is another command too.
     for forgery in [(|words| drop(words.pop())) as fn(&mut Vec<Value>), |words| {
-        words.push(json!("--harmless"))
+        words.push(json!("--harmless"));
     }] {
         change(&path, "run.json", |run| {
             forgery(run["target"]["processes"]["worker"].as_array_mut().unwrap());
