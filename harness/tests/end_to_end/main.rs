@@ -26,6 +26,7 @@
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
+//! | `forged_executions.rs` | the same of durable executions: event logs, what was tried on them, processes beside the server |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
@@ -53,6 +54,7 @@ mod elicitation;
 mod files;
 mod fingerprint;
 mod forged;
+mod forged_executions;
 mod hostile;
 mod jobs;
 mod kills;
