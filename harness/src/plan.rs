@@ -151,6 +151,9 @@ pub struct StatusCall {
     pub arguments: Map<String, Value>,
     /// JSON pointer of the observation in the result.
     pub result: String,
+    /// JSON pointer, in the observation's stored result, of what a reply holds as its result; absent where that is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<String>,
     /// The scope that an authoritative observation must have.
     pub scope: Map<String, Value>,
 }
@@ -307,6 +310,7 @@ fn operation(
             tool: status.tool.clone(),
             arguments: values.fill_map(&status.arguments)?,
             result: status.result.clone(),
+            stored: status.stored.clone(),
             scope: values.fill_map(&status.scope)?,
         }),
     };

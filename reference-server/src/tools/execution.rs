@@ -119,7 +119,7 @@ async fn told(tools: &Tools, execution_id: String, ask: Ask) -> Result<Answer, C
     match tools.ledger.ask(ask).await {
         Ok(Told::Execution { snapshot, .. }) => Ok(Answer::Done(snapshot.to_value())),
         Ok(Told::Unknown) => Ok(refused("execution_unknown", "there is no such execution")),
-        Ok(Told::Conflict | Told::RetentionExpired) => Err(CallError::Internal(
+        Ok(Told::Conflict | Told::RetentionExpired | Told::Found { .. }) => Err(CallError::Internal(
             "an execution was told like a submission".to_owned(),
         )),
         Err(error) => fail(&error, refused),
