@@ -8,3 +8,4 @@ mod retries;
 mod status;
 mod submission;
 mod support;
+mod trouble;
