@@ -42,12 +42,17 @@ pub(super) fn reap(written: &ReapArguments) -> Result<(), Failure> {
         connection: &connection,
         terms: &place.terms,
     };
-    let reaped = engine.reap().map_err(|error| match error {
+    let reaped = engine.reap().map_err(|error| match &error {
         LedgerError::Busy => Failure::Refused(settings::about_store(
             &place.database,
             &"another writer holds the store, so not all that is over was reaped; let it finish, and reap again",
         )),
-        error => Failure::Refused(settings::about_store(&place.database, &error)),
+        LedgerError::EffectFailed
+        | LedgerError::SettledMeanwhile
+        | LedgerError::Clock(_)
+        | LedgerError::Sqlite(_)
+        | LedgerError::StoredResult(_)
+        | LedgerError::NoAnswer => Failure::Refused(settings::about_store(&place.database, &error)),
     })?;
     say(&format!(
         "{} leases expired, {} retries made ready\n",
