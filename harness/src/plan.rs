@@ -15,6 +15,9 @@ use crate::target::{Contract, Identity, PlaceholderError, Replies, Submitted, Ta
 /// Whom the server takes the caller for.
 pub const PRINCIPAL: &str = "alice";
 
+/// Where the injected clock starts, in Unix seconds.
+pub const CLOCK_START_UNIX: i64 = 1_790_035_200;
+
 /// What a run adds to everything it names: the same seed on a store that persists must not collide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
