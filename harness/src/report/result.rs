@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::plan::Plan;
 use crate::protocol::Revision;
 use crate::record::{CaseVerdict, Run, ServerSeen, Verdict};
-use crate::target::TargetSource;
+use crate::target::{BUILT_IN_NAMES, TargetSource};
 
 /// The version of the JSON report.
 pub const REPORT_FORMAT: u32 = 1;
@@ -291,7 +291,9 @@ impl TargetReport {
             contract: run.target.contract.preset.name().to_owned(),
             by_flags: run.target.source == TargetSource::Command,
             defect: run.defect.clone(),
-            note: (run.target.source == TargetSource::BuiltIn).then_some(NOTE_BUILT_IN),
+            // The other ones are taken only when they are named.
+            note: (run.target.source == TargetSource::BuiltIn && run.target.name == BUILT_IN_NAMES[0])
+                .then_some(NOTE_BUILT_IN),
             protocol: run.target.protocol,
             server: run.server.clone(),
         }
