@@ -26,7 +26,7 @@ impl Change {
         let mut marked: Vec<(Mark, Vec<Value>)> = Vec::new();
         for row in new {
             let is_named_alike = |old: &&Vec<Value>| names.is_some_and(|names| old.get(..names) == row.get(..names));
-            match gone.iter().position(|old| is_named_alike(old)) {
+            match gone.iter().position(is_named_alike) {
                 Some(at) => marked.push((Mark::Changed, became(gone.remove(at), row))),
                 None => marked.push((Mark::New, row.clone())),
             }

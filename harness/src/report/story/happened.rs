@@ -137,19 +137,18 @@ fn signalled(signal: &str, processes: usize, setting: Setting<'_>) -> Told {
         count => format!("{count} processes"),
     };
     let signal = brief(signal);
-    let told = match setting.fault() {
-        Some(fault) => {
-            let place = place(fault, setting.visible);
-            Told::new(FAULT, format!("{place}: {signal} for {count}")).styled(Style::Bad)
-        }
-        None => {
-            let means = match setting.step {
-                Some(Step::Pause { .. }) => ": it stands still, and does not know it",
-                Some(Step::Resume { .. }) => ": it goes on where it stood, as if no time had passed",
-                _ => "",
-            };
-            Told::new("signal", format!("{signal} for {count}{means}"))
-        }
+    let told = if let Some(fault) = setting.fault() {
+        let place = place(fault, setting.visible);
+        Told::new(FAULT, format!("{place}: {signal} for {count}")).styled(Style::Bad)
+    } else {
+        let means = if matches!(setting.step, Some(Step::Pause { .. })) {
+            ": it stands still, and does not know it"
+        } else if matches!(setting.step, Some(Step::Resume { .. })) {
+            ": it goes on where it stood, as if no time had passed"
+        } else {
+            ""
+        };
+        Told::new("signal", format!("{signal} for {count}{means}"))
     };
     told.kind(Kind::Signalled)
 }

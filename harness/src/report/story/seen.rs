@@ -53,7 +53,7 @@ pub(super) fn tell(observation: &Observation, before: Option<&Observation>, is_l
             if let Some(reason) = reading.problem() {
                 let text = format!("UNREADABLE, so nothing is known: {reason}");
                 changed.add(kind, Style::Odd, name, text, None);
-            } else if !change.is_nothing() && !(kind == LEDGER && seen.more.contains_key(EXECUTIONS)) {
+            } else if is_shown(kind, &change, seen) {
                 let style = if kind == EFFECTS { Style::Bold } else { Style::Dim };
                 let whole = if kind == EVENTS && is_last {
                     ", the whole log"
@@ -111,6 +111,12 @@ fn readings(seen: &OperationSeen) -> impl Iterator<Item = (&str, &Reading)> {
     let more = seen.more.iter().map(|(kind, reading)| (kind.as_str(), reading));
     let ledger = seen.ledger.iter().map(|reading| (LEDGER, reading));
     std::iter::once((EFFECTS, &seen.effects)).chain(ledger).chain(more)
+}
+
+/// Whether the rows of a change are shown, and not only counted.
+fn is_shown(kind: &str, change: &Change, seen: &OperationSeen) -> bool {
+    let is_told_better = kind == LEDGER && seen.more.contains_key(EXECUTIONS);
+    !is_told_better && !change.is_nothing()
 }
 
 /// What became of a reading since the one before, in the form in which it is shown.
