@@ -115,6 +115,7 @@ fn resolve(written: ProfileWritten, source: TargetSource, folder: &Path) -> Resu
         None => None,
         Some(status) => Some(Status {
             result: pointer("status.result", status.result.as_deref().unwrap_or(STATUS_USUAL))?,
+            stored: pointer_if("status.stored", status.stored.as_deref())?,
             tool: status.tool,
             arguments: status.arguments,
             scope: status.scope,
