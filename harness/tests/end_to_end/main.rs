@@ -72,6 +72,7 @@ mod story;
 mod targets;
 mod told;
 mod unreadable;
+mod unsupported;
 mod vectors;
 mod verify;
 mod waits;
