@@ -29,6 +29,7 @@ use chosen::{Chosen, chosen};
 #[command(
     after_help = "First the cases are run without a defect, and must all pass. Then with each defect: every check that it names must \
                   break. Other checks that break with it are printed as such, and nothing depends on them.\n\n\
+                  Of a built-in target those cases are run that its defects name, and those that it can run and nobody's name.\n\n\
                   Exit codes: 0 the proof is complete; 1 a defect went unnoticed, a case is named by no defect, or a case does not \
                   pass without one; 2 usage or configuration, a wrong list of defects; 3 a run could not be made, or the output \
                   could not be written; 130 interrupted."
