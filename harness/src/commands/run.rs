@@ -11,17 +11,16 @@ use serde_json::json;
 
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
-use super::{ExitStatus, Format, next_command, refuse, story};
+use super::{ExitStatus, Format, built_in_defects, next_command, refuse, story};
 use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
 use crate::conduct::{ConductError, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
-use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{
     Printer, RunReport, Style, plain, show_case, show_case_lines, show_effect, show_end, show_server, show_target, span,
 };
-use crate::target::{BUILT_IN_NAMES as BUILT_IN, Target, TargetSource, in_flag_words};
+use crate::target::{Target, TargetSource, in_flag_words};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
 #[derive(Debug, Args)]
@@ -380,43 +379,9 @@ fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
             target.name
         ));
     }
-    let known = built_in_defects(&target.name);
-    if target.source != TargetSource::BuiltIn || known.contains(&defect) {
-        return Ok(());
-    }
-    if let Some(other) = BUILT_IN.iter().find(|other| built_in_defects(other).contains(&defect)) {
-        return Err(format!(
-            "--defect {defect}: it is one of {other}, and {} is tested; add --target {other}",
-            target.name
-        ));
-    }
-    let near = match document::nearest(defect, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!(
-            "known: {} (`harness list --defects` says what each does)",
-            known.join(", ")
-        ),
-    };
-    Err(format!(
-        "--defect {defect}: the built-in server has no such defect; {near}"
-    ))
-}
-
-#[cfg(feature = "reference-server")]
-fn built_in_defects(target: &str) -> Vec<&'static str> {
-    use reference_server::defect::Defect;
-
-    let defects = if target == BUILT_IN[1] {
-        Defect::EXECUTION
-    } else {
-        Defect::ALL
-    };
-    defects.iter().map(|defect| defect.name()).collect()
-}
-
-#[cfg(not(feature = "reference-server"))]
-fn built_in_defects(_target: &str) -> Vec<&'static str> {
-    Vec::new()
+    let is_built_in = target.source == TargetSource::BuiltIn;
+    let refusal = is_built_in.then(|| built_in_defects::refusal(defect, &target.name));
+    refusal.flatten().map_or(Ok(()), Err)
 }
 
 /// The words that run each case of the user's own.

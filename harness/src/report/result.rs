@@ -77,6 +77,9 @@ pub struct TargetReport {
     /// Whether flags describe it and no profile.
     #[serde(skip)]
     pub by_flags: bool,
+    /// Whether this binary carries it.
+    #[serde(skip)]
+    pub built_in: bool,
     /// The planted defect, where one was.
     pub defect: Option<String>,
     /// Why this target, where nobody named one.
@@ -290,6 +293,7 @@ impl TargetReport {
             name: run.target.name.clone(),
             contract: run.target.contract.preset.name().to_owned(),
             by_flags: run.target.source == TargetSource::Command,
+            built_in: run.target.source == TargetSource::BuiltIn,
             defect: run.defect.clone(),
             // Of the built-in servers only this one is taken where nobody names one.
             note: (run.target.source == TargetSource::BuiltIn && run.target.name == BUILT_IN_NAMES[0])

@@ -74,6 +74,7 @@ mod story;
 mod targets;
 mod told;
 mod unreadable;
+mod unsupported;
 mod vectors;
 mod verify;
 mod waits;
