@@ -239,13 +239,15 @@ fn the_built_in_server_is_started_in_each_revision_that_it_speaks() {
 #[test]
 fn a_submitted_write_is_retried_in_each_revision_that_the_built_in_server_speaks() {
     for revision in [MODERN, "2025-11-25", "2025-06-18"] {
+        // Whether two writes are inside at once is the machine's affair, and the same in every revision.
+        let aside = ["--skip", "concurrent-first-use"];
         let words = ["--target", "reference-execution", "--protocol", revision];
-        let run = Harness::new().words(&words).case("retry").run();
+        let run = Harness::new().words(&words).words(&aside).case("retry").run();
         run.exits(0);
         assert_eq!(run.json["target"]["server"]["protocol"], revision);
         let cases = run.json["cases"].as_array().unwrap();
         let retried: Vec<&Value> = cases.iter().filter(|case| case["family"] == "retry").collect();
-        assert_eq!(retried.len(), 9, "{revision}: {cases:?}");
+        assert_eq!(retried.len(), 8, "{revision}: {cases:?}");
         for case in retried {
             assert_eq!(case["verdict"], "pass", "{revision}: {case}");
             let notes = case["notes"].as_array().unwrap();
