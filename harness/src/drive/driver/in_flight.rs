@@ -18,8 +18,9 @@ use crate::record::Body;
 /// How long a server that serves one request at a time may leave the question behind a cancellation unanswered (milliseconds).
 const CANCEL_TAKEN_MS: u64 = 1_000;
 
-/// How long a server may leave a request in its pipe, or work on it, while the lock is held (milliseconds).
-const TAKEN_IN_MS: u64 = 2_000;
+/// How long a server may leave a request in its pipe, or work on it, while the lock is held (milliseconds). Less than the five
+/// seconds for which the usual bindings of SQLite wait for a lock, and long enough for a machine that is busy otherwise.
+const TAKEN_IN_MS: u64 = 4_000;
 
 impl Driver<'_> {
     /// Sends the last request of an operation, with an id of its own, and goes on.
