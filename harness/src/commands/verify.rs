@@ -1,6 +1,8 @@
 //! `harness verify RUN`: the digests of every file, then what can be derived again: counts, searches, verdicts.
 //! No server runs. The folder of a proof is verified as a whole, every run in it and its matrix.
 
+mod about;
+mod asked;
 mod proof;
 
 use std::path::PathBuf;
@@ -8,6 +10,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use self::about::show_about;
+use self::asked::Asked;
 use super::{ExitStatus, Format, named_run, refuse};
 use crate::counted::counted;
 use crate::record::{ArchiveError, EvidenceError, Found};
@@ -23,6 +27,12 @@ pub(super) struct VerifyArguments {
     /// The run, or the proof: its folder or archive, `latest` (a run), or the name of a folder under evidence/runs, or a
     /// beginning of it
     run: PathBuf,
+    /// A case that has to have been executed and to have passed, else the exit is 1 (repeatable; of a proof, without a defect)
+    #[arg(long, value_name = "CASE")]
+    require: Vec<String>,
+    /// A file or folder that has to be what was launched, by its digest, else the exit is 1 (repeatable)
+    #[arg(long, value_name = "PATH")]
+    artifact: Vec<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -41,6 +51,8 @@ struct VerifyReport<'a> {
     archive: Option<&'a ArchiveSeen>,
     #[serde(flatten)]
     verified: &'a Verified,
+    #[serde(flatten)]
+    asked: &'a Asked,
     exit: u8,
 }
 
@@ -81,7 +93,7 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
     let looked = Looked { evidence, archive };
     match verified {
         Ok(Checked::Run(verified)) => of_run(arguments, &looked, &verified, printer),
-        Ok(Checked::Proof(verified)) => proof::verified(arguments.format, &looked, &verified, printer),
+        Ok(Checked::Proof(verified)) => proof::verified(arguments, &looked, &verified, printer),
         Ok(Checked::Nothing(findings)) => of_nothing(arguments, &looked, &findings, printer),
         Err(error) => unread(arguments.format, &error, printer),
     }
@@ -106,11 +118,13 @@ impl From<VerifiedArchive> for Checked {
 
 fn of_run(arguments: &VerifyArguments, looked: &Looked, verified: &Verified, printer: &mut Printer) -> ExitStatus {
     let is_whole = verified.sealed && verified.finished;
-    let status = status(&verified.findings, is_whole);
+    let asked = Asked::of(arguments, Some(verified));
+    let status = status(&verified.findings, &asked, is_whole);
     let report = VerifyReport {
         evidence: &looked.evidence,
         archive: looked.archive.as_ref(),
         verified,
+        asked: &asked,
         exit: status.code(),
     };
     match arguments.format {
@@ -134,7 +148,7 @@ fn of_nothing(arguments: &VerifyArguments, looked: &Looked, findings: &[String],
         Format::Human => {
             show_place(report.evidence, report.archive, printer);
             show_findings(findings, printer);
-            result(findings.len(), false, "", printer);
+            result(findings, &[], false, "", printer);
         }
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&report),
@@ -181,8 +195,8 @@ fn show_findings(findings: &[String], printer: &mut Printer) {
 }
 
 /// A difference is a difference, also in evidence that is not complete.
-fn status(findings: &[String], is_whole: bool) -> ExitStatus {
-    if !findings.is_empty() {
+fn status(findings: &[String], asked: &Asked, is_whole: bool) -> ExitStatus {
+    if !findings.is_empty() || !asked.problems().is_empty() {
         ExitStatus::Failed
     } else if is_whole {
         ExitStatus::Success
@@ -216,6 +230,9 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
         )),
     ]);
     printer.line(&[span(Style::Bold, "effects   "), plain(verified.counted_by.words())]);
+    if let Some(about) = &verified.about {
+        show_about(about, printer);
+    }
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
     }
@@ -226,22 +243,30 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
         printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
     }
     let whole = "the evidence is whole, and every verdict comes out the same";
-    result(verified.findings.len(), incomplete.is_none(), whole, printer);
+    report.asked.show(printer);
+    if result(
+        &verified.findings,
+        &report.asked.problems(),
+        incomplete.is_none(),
+        whole,
+        printer,
+    ) {
+        report.asked.show_not_shown(printer);
+    }
 }
 
-/// The last line, and what it does not say.
-fn result(differences: usize, is_whole: bool, whole: &str, printer: &mut Printer) {
-    let (word, style) = match (differences, is_whole) {
+/// The last line; true where the evidence is whole.
+fn result(findings: &[String], problems: &[String], is_whole: bool, whole: &str, printer: &mut Printer) -> bool {
+    let (word, style) = match (findings.len(), is_whole) {
         (0, true) => (whole.to_owned(), Style::Good),
         (0, false) => ("incomplete".to_owned(), Style::Odd),
         (count, _) => (counted(count, "difference", "differences"), Style::Bad),
     };
-    printer.line(&[span(Style::Bold, "result    "), span(style, word)]);
-    if differences == 0 && is_whole {
-        printer.prose("          ", NOT_SHOWN);
+    let mut spans = vec![span(Style::Bold, "result    "), span(style, word)];
+    if !problems.is_empty() {
+        let text = format!("; {} not met", counted(problems.len(), "requirement", "requirements"));
+        spans.push(span(Style::Bad, text));
     }
+    printer.line(&spans);
+    findings.is_empty() && is_whole
 }
-
-/// What evidence alone cannot show.
-const NOT_SHOWN: &str = "This does not show that the run took place: whoever can write all files can also write their \
-                         digests. Run the cases yourself for that.";

@@ -220,6 +220,7 @@ impl Evidence {
                 let mut inventory = Inventory::unsealed(strangers);
                 // What nobody vouches for still has to fit together.
                 if inventory.findings.is_empty() {
+                    inventory.add_clashes(files.keys());
                     inventory.files = files_seen(&self.root, files)?;
                 }
                 return Ok(inventory);

@@ -3,8 +3,11 @@
 use serde::Serialize;
 
 use super::super::{ExitStatus, Format};
-use super::{Looked, result, show_findings, show_place, status};
+use super::about::show_about;
+use super::asked::Asked;
+use super::{Looked, VerifyArguments, result, show_findings, show_place, status};
 use crate::counted::counted;
+use crate::matrix::BASELINE;
 use crate::report::{Printer, Style, plain, span};
 use crate::verify::{ArchiveSeen, Verified, VerifiedProof};
 
@@ -15,19 +18,28 @@ struct ProofReport<'a> {
     archive: Option<&'a ArchiveSeen>,
     #[serde(flatten)]
     verified: &'a VerifiedProof,
+    #[serde(flatten)]
+    asked: &'a Asked,
     exit: u8,
 }
 
 /// Tells what verifying a proof came to.
-pub(super) fn verified(format: Format, looked: &Looked, verified: &VerifiedProof, printer: &mut Printer) -> ExitStatus {
-    let status = status(&verified.findings, is_whole(verified));
+pub(super) fn verified(
+    arguments: &VerifyArguments,
+    looked: &Looked,
+    verified: &VerifiedProof,
+    printer: &mut Printer,
+) -> ExitStatus {
+    let asked = Asked::of(arguments, verified.runs.get(BASELINE));
+    let status = status(&verified.findings, &asked, is_whole(verified));
     let report = ProofReport {
         evidence: &looked.evidence,
         archive: looked.archive.as_ref(),
         verified,
+        asked: &asked,
         exit: status.code(),
     };
-    match format {
+    match arguments.format {
         Format::Human => human(&report, printer),
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&report),
@@ -44,6 +56,9 @@ fn human(report: &ProofReport<'_>, printer: &mut Printer) {
     let verified = report.verified;
     show_place(report.evidence, report.archive, printer);
     printer.line(&[span(Style::Bold, "target    "), plain(verified.target.as_str())]);
+    if let Some(about) = verified.runs.get(BASELINE).and_then(|run| run.about.as_ref()) {
+        show_about(about, printer);
+    }
     let width = verified.runs.keys().map(String::len).max().unwrap_or(0);
     for (name, run) in &verified.runs {
         let (word, style) = in_words(run);
@@ -72,7 +87,16 @@ fn human(report: &ProofReport<'_>, printer: &mut Printer) {
         printer.line(&[span(Style::Odd, "NOT PROVED "), plain(text)]);
     }
     let whole = "the evidence is whole, and every verdict and the matrix come out the same";
-    result(verified.findings.len(), is_whole(verified), whole, printer);
+    report.asked.show(printer);
+    if result(
+        &verified.findings,
+        &report.asked.problems(),
+        is_whole(verified),
+        whole,
+        printer,
+    ) {
+        report.asked.show_not_shown(printer);
+    }
 }
 
 fn in_words(run: &Verified) -> (String, Style) {

@@ -18,5 +18,6 @@ mod pack;
 mod read;
 
 pub use headers::{ARCHIVE_BYTES_MAX, ARCHIVE_FILES_MAX};
+pub(super) use name::clashes;
 pub use pack::{PackError, Packed, pack};
 pub use read::{ArchiveError, ArchiveFile};
