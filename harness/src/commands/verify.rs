@@ -1,6 +1,8 @@
 //! `harness verify RUN`: the digests of every file, then what can be derived again: counts, searches, verdicts.
 //! No server runs. The folder of a proof is verified as a whole, every run in it and its matrix.
 
+mod about;
+mod asked;
 mod proof;
 
 use std::path::PathBuf;
@@ -8,50 +10,146 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use self::about::show_about;
+use self::asked::Asked;
 use super::{ExitStatus, Format, named_run, refuse};
 use crate::counted::counted;
-use crate::record::{EvidenceError, Found};
+use crate::record::{ArchiveError, EvidenceError, Found};
 use crate::report::{Printer, Style, plain, show_baseline, span};
-use crate::verify::{Verified, verify as verify_evidence};
+use crate::verify::{
+    ArchiveSeen, Verified, VerifiedArchive, VerifiedProof, VerifyArchiveError, verify as verify_evidence,
+    verify_archive, verify_proof,
+};
 
 /// Check evidence of a run or a proof: digests first, then every verdict judged again from its record
 #[derive(Debug, Args)]
 pub(super) struct VerifyArguments {
-    /// The run, or the proof: its folder, `latest` (a run), or the name of a folder under evidence/runs, or a beginning of it
+    /// The run, or the proof: its folder or archive, `latest` (a run), or the name of a folder under evidence/runs, or a
+    /// beginning of it
     run: PathBuf,
+    /// A case that has to have been executed and to have passed, else the exit is 1 (repeatable; of a proof, without a defect)
+    #[arg(long, value_name = "CASE")]
+    require: Vec<String>,
+    /// A file or folder that has to be what was launched, by its digest, else the exit is 1 (repeatable)
+    #[arg(long, value_name = "PATH")]
+    artifact: Vec<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
 }
 
+/// Where evidence is, and what it is as a file, where it is one.
+struct Looked {
+    evidence: String,
+    archive: Option<ArchiveSeen>,
+}
+
 #[derive(Serialize)]
 struct VerifyReport<'a> {
-    evidence: String,
+    evidence: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<&'a ArchiveSeen>,
     #[serde(flatten)]
     verified: &'a Verified,
+    #[serde(flatten)]
+    asked: &'a Asked,
     exit: u8,
 }
 
-/// Verifies one folder of evidence.
+/// An archive of which nothing was unpacked.
+#[derive(Serialize)]
+struct NothingReport<'a> {
+    evidence: &'a str,
+    archive: Option<&'a ArchiveSeen>,
+    findings: &'a [String],
+    exit: u8,
+}
+
+impl VerifyArguments {
+    /// Whether something is unpacked, and has to be removed whatever ends this.
+    pub(super) fn unpacks(&self) -> bool {
+        self.run.is_file()
+    }
+}
+
+/// Verifies one folder or archive of evidence.
 pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> ExitStatus {
-    let evidence = match named_run(&arguments.run, arguments.format, printer) {
-        Ok(Found::Run(evidence)) => evidence,
-        Ok(Found::Proof(folder)) => return proof::verify(arguments.format, &folder, printer),
+    let found = match named_run(&arguments.run, arguments.format, printer) {
+        Ok(found) => found,
         Err(status) => return status,
     };
-    let verified = match verify_evidence(&evidence) {
-        Ok(verified) => verified,
-        Err(error) => return unread(arguments.format, &error, printer),
+    let (path, archive, verified) = {
+        let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
+        match &found {
+            Found::Run(evidence) => (evidence.root(), None, verify_evidence(evidence).map(Checked::Run)),
+            Found::Proof(folder) => (folder.root(), None, verify_proof(folder, &mut tell).map(Checked::Proof)),
+            Found::Archive(path) => match verify_archive(path, &mut tell) {
+                Ok((seen, verified)) => (path.as_path(), Some(seen), Ok(verified.into())),
+                Err(error) => return unread_archive(arguments.format, &error, printer),
+            },
+        }
     };
+    let evidence = path.display().to_string();
+    let looked = Looked { evidence, archive };
+    match verified {
+        Ok(Checked::Run(verified)) => of_run(arguments, &looked, &verified, printer),
+        Ok(Checked::Proof(verified)) => proof::verified(arguments, &looked, &verified, printer),
+        Ok(Checked::Nothing(findings)) => of_nothing(arguments, &looked, &findings, printer),
+        Err(error) => unread(arguments.format, &error, printer),
+    }
+}
+
+/// What was verified.
+enum Checked {
+    Run(Verified),
+    Proof(VerifiedProof),
+    Nothing(Vec<String>),
+}
+
+impl From<VerifiedArchive> for Checked {
+    fn from(verified: VerifiedArchive) -> Self {
+        match verified {
+            VerifiedArchive::Run(verified) => Self::Run(*verified),
+            VerifiedArchive::Proof(verified) => Self::Proof(*verified),
+            VerifiedArchive::Nothing { findings } => Self::Nothing(findings),
+        }
+    }
+}
+
+fn of_run(arguments: &VerifyArguments, looked: &Looked, verified: &Verified, printer: &mut Printer) -> ExitStatus {
     let is_whole = verified.sealed && verified.finished;
-    let status = status(&verified.findings, is_whole);
+    let asked = Asked::of(arguments, Some(verified));
+    let status = status(&verified.findings, &asked, is_whole);
     let report = VerifyReport {
-        evidence: evidence.root().display().to_string(),
-        verified: &verified,
+        evidence: &looked.evidence,
+        archive: looked.archive.as_ref(),
+        verified,
+        asked: &asked,
         exit: status.code(),
     };
     match arguments.format {
         Format::Human => human(&report, printer),
+        Format::Json => printer.json(&report),
+        Format::Jsonl => printer.json_line(&report),
+    }
+    status
+}
+
+/// An archive of which nothing was unpacked: what is wrong with it is all that can be said.
+fn of_nothing(arguments: &VerifyArguments, looked: &Looked, findings: &[String], printer: &mut Printer) -> ExitStatus {
+    let status = ExitStatus::Failed;
+    let report = NothingReport {
+        evidence: &looked.evidence,
+        archive: looked.archive.as_ref(),
+        findings,
+        exit: status.code(),
+    };
+    match arguments.format {
+        Format::Human => {
+            show_place(report.evidence, report.archive, printer);
+            show_findings(findings, printer);
+            result(findings, &[], false, "", printer);
+        }
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&report),
     }
@@ -69,9 +167,36 @@ fn unread(format: Format, error: &EvidenceError, printer: &mut Printer) -> ExitS
     refuse(format, &error.to_string(), status, printer)
 }
 
+fn unread_archive(format: Format, error: &VerifyArchiveError, printer: &mut Printer) -> ExitStatus {
+    let status = match error {
+        VerifyArchiveError::Evidence(error) => return unread(format, error, printer),
+        VerifyArchiveError::Archive(ArchiveError::NotAnArchive { .. } | ArchiveError::TooLarge { .. }) => {
+            ExitStatus::Usage
+        }
+        VerifyArchiveError::Archive(ArchiveError::File { .. }) => ExitStatus::Failed,
+        VerifyArchiveError::Folder(_) => ExitStatus::Inconclusive,
+    };
+    refuse(format, &error.to_string(), status, printer)
+}
+
+fn show_place(evidence: &str, archive: Option<&ArchiveSeen>, printer: &mut Printer) {
+    printer.line(&[span(Style::Bold, "evidence  "), plain(evidence)]);
+    if let Some(archive) = archive {
+        let files = counted(archive.files, "file", "files");
+        let text = format!("sha256 {} ({files}, {} bytes)", archive.sha256, archive.bytes);
+        printer.line(&[span(Style::Bold, "archive   "), plain(text)]);
+    }
+}
+
+fn show_findings(findings: &[String], printer: &mut Printer) {
+    for finding in findings {
+        printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
+    }
+}
+
 /// A difference is a difference, also in evidence that is not complete.
-fn status(findings: &[String], is_whole: bool) -> ExitStatus {
-    if !findings.is_empty() {
+fn status(findings: &[String], asked: &Asked, is_whole: bool) -> ExitStatus {
+    if !findings.is_empty() || !asked.problems().is_empty() {
         ExitStatus::Failed
     } else if is_whole {
         ExitStatus::Success
@@ -82,11 +207,9 @@ fn status(findings: &[String], is_whole: bool) -> ExitStatus {
 
 fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     let verified = report.verified;
-    printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+    show_place(report.evidence, report.archive, printer);
     printer.line(&[span(Style::Bold, "target    "), plain(verified.target.as_str())]);
-    for finding in &verified.findings {
-        printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
-    }
+    show_findings(&verified.findings, printer);
     let incomplete = match (verified.sealed, verified.finished) {
         (true, true) => None,
         (true, false) => Some("the run was interrupted; what it had done until then is here"),
@@ -107,6 +230,9 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
         )),
     ]);
     printer.line(&[span(Style::Bold, "effects   "), plain(verified.counted_by.words())]);
+    if let Some(about) = &verified.about {
+        show_about(about, printer);
+    }
     for (case, verdict) in &verified.judged {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
     }
@@ -117,22 +243,30 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
         printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
     }
     let whole = "the evidence is whole, and every verdict comes out the same";
-    result(verified.findings.len(), incomplete.is_none(), whole, printer);
+    report.asked.show(printer);
+    if result(
+        &verified.findings,
+        &report.asked.problems(),
+        incomplete.is_none(),
+        whole,
+        printer,
+    ) {
+        report.asked.show_not_shown(printer);
+    }
 }
 
-/// The last line, and what it does not say.
-fn result(differences: usize, is_whole: bool, whole: &str, printer: &mut Printer) {
-    let (word, style) = match (differences, is_whole) {
+/// The last line; true where the evidence is whole.
+fn result(findings: &[String], problems: &[String], is_whole: bool, whole: &str, printer: &mut Printer) -> bool {
+    let (word, style) = match (findings.len(), is_whole) {
         (0, true) => (whole.to_owned(), Style::Good),
         (0, false) => ("incomplete".to_owned(), Style::Odd),
         (count, _) => (counted(count, "difference", "differences"), Style::Bad),
     };
-    printer.line(&[span(Style::Bold, "result    "), span(style, word)]);
-    if differences == 0 && is_whole {
-        printer.prose("          ", NOT_SHOWN);
+    let mut spans = vec![span(Style::Bold, "result    "), span(style, word)];
+    if !problems.is_empty() {
+        let text = format!("; {} not met", counted(problems.len(), "requirement", "requirements"));
+        spans.push(span(Style::Bad, text));
     }
+    printer.line(&spans);
+    findings.is_empty() && is_whole
 }
-
-/// What evidence alone cannot show.
-const NOT_SHOWN: &str = "This does not show that the run took place: whoever can write all files can also write their \
-                         digests. Run the cases yourself for that.";

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::archive::clashes;
 use super::evidence::SUMS_FILE;
 
 /// What a folder holds, compared with its `SHA256SUMS`.
@@ -36,6 +37,14 @@ impl Inventory {
     }
 }
 
+impl Inventory {
+    /// Names of which some file systems keep one.
+    pub(super) fn add_clashes<'a>(&mut self, paths: impl Iterator<Item = &'a String>) {
+        let clashes = clashes(paths.map(String::as_str));
+        self.findings.extend(clashes.into_iter().map(Finding::Clash));
+    }
+}
+
 /// One file that is not as `SHA256SUMS` says.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Finding {
@@ -47,6 +56,8 @@ pub enum Finding {
     Changed(String),
     /// Neither a file nor a folder: a link, a device, a socket.
     NotAFile(String),
+    /// Two names, or one name twice, of which some file systems keep one.
+    Clash(String),
     /// `SHA256SUMS` itself is not what a harness writes: the line, and why.
     Sums {
         /// The line, from 1 on.
@@ -63,6 +74,7 @@ impl fmt::Display for Finding {
             Self::Extra(path) => write!(f, "extra: {path}"),
             Self::Changed(path) => write!(f, "changed: {path}"),
             Self::NotAFile(path) => write!(f, "not a file: {path}"),
+            Self::Clash(what) => write!(f, "names: {what}"),
             Self::Sums { line, reason } => write!(f, "changed: {SUMS_FILE}:{line}: {reason}"),
         }
     }
@@ -94,6 +106,11 @@ pub(super) fn compare(listed: &[u8], files: BTreeMap<String, FileSeen>, stranger
             (Some(_), Some(_)) | (None, None) => false,
         };
     }
+    findings.extend(
+        clashes(files.keys().map(String::as_str))
+            .into_iter()
+            .map(Finding::Clash),
+    );
     // A change that no line shows: order, doubled lines, a missing or foreign line end.
     let text = || sums_text(expected.iter().map(|(path, sha256)| (path.as_str(), sha256.as_str())));
     if findings.is_empty() && listed != text().as_bytes() {

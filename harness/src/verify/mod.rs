@@ -4,6 +4,8 @@
 //! No process is started, and nothing is written into the evidence. What differs is collected; nothing stops at the first
 //! difference. Every file, every query and the whole is bounded, because the evidence may be hostile.
 //!
+//! - [`about`]: what a reviewer has to know beside the verdicts, and what is not shown; pure.
+//! - [`archive`]: an archive, as one and as what it holds.
 //! - `layout`: which files there can be, and must be; pure.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
 //! - `launched`: processes were launched by the words of `run.json`; pure.
@@ -12,6 +14,8 @@
 //! - `search`: the effect looked for once more.
 //! - [`proof`]: all runs of a proof, and its matrix beside what they come to.
 
+mod about;
+mod archive;
 mod launched;
 mod layout;
 mod planned;
@@ -38,6 +42,8 @@ use crate::record::{
     RunState,
 };
 use crate::values::{VALUES_MAX, values_in};
+pub use about::{About, ArtifactCompared, NOT_SHOWN, Required, compare_artifact, not_shown, require};
+pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, verify_archive};
 use layout::Layout;
 pub use proof::{VerifiedProof, verify_proof};
 use recount::Recount;
@@ -79,6 +85,8 @@ pub struct Verified {
     pub baseline: Option<BaselineReport>,
     /// The verdict of each case as it comes out now.
     pub judged: BTreeMap<String, String>,
+    /// What the run says of itself; absent where its `run.json` cannot be read.
+    pub about: Option<About>,
 }
 
 /// Verifies the evidence of one run.
@@ -107,6 +115,7 @@ fn verify_run(evidence: &Evidence) -> Result<(Verified, Option<Rerun>), Evidence
         notes: Vec::new(),
         baseline: None,
         judged: BTreeMap::new(),
+        about: None,
     };
     // A link could lead to a file of the reviewer's, a device has no end, a pipe keeps a reader waiting: nothing is read.
     let is_no_file = |finding: &Finding| matches!(finding, Finding::NotAFile(_));
@@ -123,6 +132,7 @@ fn verify_run(evidence: &Evidence) -> Result<(Verified, Option<Rerun>), Evidence
         }
         Ok(run) => {
             let (cases, verdicts) = compare(evidence, &inventory, &run, &mut verified);
+            verified.about = Some(About::of(&run, &cases, &verdicts));
             return Ok((verified, Some(Rerun { run, cases, verdicts })));
         }
         Err(reason) => verified.findings.push(format!("run.json: {reason}")),

@@ -1,36 +1,45 @@
-//! `harness verify` of the folder of a proof: a line for each run, then the matrix.
+//! `harness verify` of a proof: a line for each run, then the matrix.
 
 use serde::Serialize;
 
 use super::super::{ExitStatus, Format};
-use super::{result, status, unread};
+use super::about::show_about;
+use super::asked::Asked;
+use super::{Looked, VerifyArguments, result, show_findings, show_place, status};
 use crate::counted::counted;
-use crate::record::ProofFolder;
+use crate::matrix::BASELINE;
 use crate::report::{Printer, Style, plain, span};
-use crate::verify::{Verified, VerifiedProof, verify_proof};
+use crate::verify::{ArchiveSeen, Verified, VerifiedProof};
 
 #[derive(Serialize)]
 struct ProofReport<'a> {
-    evidence: String,
+    evidence: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<&'a ArchiveSeen>,
     #[serde(flatten)]
     verified: &'a VerifiedProof,
+    #[serde(flatten)]
+    asked: &'a Asked,
     exit: u8,
 }
 
-/// Verifies the folder of a proof.
-pub(super) fn verify(format: Format, folder: &ProofFolder, printer: &mut Printer) -> ExitStatus {
-    let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
-    let verified = match verify_proof(folder, &mut tell) {
-        Ok(verified) => verified,
-        Err(error) => return unread(format, &error, printer),
-    };
-    let status = status(&verified.findings, is_whole(&verified));
+/// Tells what verifying a proof came to.
+pub(super) fn verified(
+    arguments: &VerifyArguments,
+    looked: &Looked,
+    verified: &VerifiedProof,
+    printer: &mut Printer,
+) -> ExitStatus {
+    let asked = Asked::of(arguments, verified.runs.get(BASELINE));
+    let status = status(&verified.findings, &asked, is_whole(verified));
     let report = ProofReport {
-        evidence: folder.root().display().to_string(),
-        verified: &verified,
+        evidence: &looked.evidence,
+        archive: looked.archive.as_ref(),
+        verified,
+        asked: &asked,
         exit: status.code(),
     };
-    match format {
+    match arguments.format {
         Format::Human => human(&report, printer),
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&report),
@@ -45,8 +54,11 @@ fn is_whole(verified: &VerifiedProof) -> bool {
 
 fn human(report: &ProofReport<'_>, printer: &mut Printer) {
     let verified = report.verified;
-    printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+    show_place(report.evidence, report.archive, printer);
     printer.line(&[span(Style::Bold, "target    "), plain(verified.target.as_str())]);
+    if let Some(about) = verified.runs.get(BASELINE).and_then(|run| run.about.as_ref()) {
+        show_about(about, printer);
+    }
     let width = verified.runs.keys().map(String::len).max().unwrap_or(0);
     for (name, run) in &verified.runs {
         let (word, style) = in_words(run);
@@ -56,9 +68,7 @@ fn human(report: &ProofReport<'_>, printer: &mut Printer) {
             span(style, word),
         ]);
     }
-    for finding in &verified.findings {
-        printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
-    }
+    show_findings(&verified.findings, printer);
     for text in incomplete(verified) {
         printer.line(&[span(Style::Odd, "INCOMPLETE "), plain(text)]);
     }
@@ -77,7 +87,16 @@ fn human(report: &ProofReport<'_>, printer: &mut Printer) {
         printer.line(&[span(Style::Odd, "NOT PROVED "), plain(text)]);
     }
     let whole = "the evidence is whole, and every verdict and the matrix come out the same";
-    result(verified.findings.len(), is_whole(verified), whole, printer);
+    report.asked.show(printer);
+    if result(
+        &verified.findings,
+        &report.asked.problems(),
+        is_whole(verified),
+        whole,
+        printer,
+    ) {
+        report.asked.show_not_shown(printer);
+    }
 }
 
 fn in_words(run: &Verified) -> (String, Style) {
