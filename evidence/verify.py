@@ -7,7 +7,7 @@ import base64, collections, hashlib, json, os, pathlib, re, shutil, sqlite3, str
 
 QUERY_STEPS, CELL_BYTES, ANSWER_ROWS, ABSENT = 200_000_000, 256 << 20, 1_000_000, object()
 READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
-BESIDE_CASES = {"probe", "calibration", "calibration-two", "run.json", "SHA256SUMS"}
+BESIDE_CASES = {"probe", "calibration", "calibration-two", "run.json", "SHA256SUMS", "cases"}
 UNPROMISED = {"first-result": "noted", "discretion": "noted", "answer": "inconclusive"}
 VERDICTS = {"inconclusive": "inconclusive", "broken": "fail", "unguarded": "unguarded", "held": "pass"}
 differences, cut_off, told, known_files = [], [], collections.Counter(), set()
@@ -147,7 +147,7 @@ def facts_again(plan, events, observations):
                 facts |= {(step["name"], "outcome"): "unknown", (step["name"], "answered"): False}
             elif not is_ours and "method" not in frame and frame.get("id") in waiting:
                 name, reply = waiting.pop(frame["id"])["name"], reply_facts(frame, plan)
-                facts |= {(name, *["withheld"] * event.get("withheld", False), key): reply[key] for key in reply}
+                facts |= {(name, *["withheld"] * event.get("withheld", False), key): reply[key] for key in reply if reply[key] is not ABSENT}
                 facts[name, "answered"] = not event.get("withheld", False)
     return facts
 
@@ -222,8 +222,10 @@ def verify_run(root, frozen):
         try:
             with tempfile.TemporaryDirectory() as scratch: expected |= verify_case(root, run, case, frozen, scratch)
         except Exception as error: require(False, root / "cases" / case, f"not as documented: {error!r}")
-    for name in names:
-        require(root / name in expected or name.split("/")[0] in BESIDE_CASES, root / name, "nothing here speaks of it")
+    for path in sorted(expected.symmetric_difference(root / name for name in names if name.split("/")[0] == "cases")):
+        require("SHA256SUMS" not in names, path, "it is not there" if path in expected else "nothing here speaks of it")
+    for name in [name for name in names if name.split("/")[0] not in BESIDE_CASES]:
+        require("SHA256SUMS" not in names, root / name, "nothing here speaks of it")
     return {case: one["verdict"] for case, one in run["verdicts"].items()}
 
 def verify_proof(root, frozen):

@@ -67,6 +67,7 @@ mod prove;
 mod reference;
 mod refusals;
 mod revisions;
+mod second_verifier;
 mod show;
 mod story;
 mod targets;
