@@ -9,10 +9,13 @@ QUERY_STEPS, CELL_BYTES, ANSWER_ROWS, ABSENT = 200_000_000, 256 << 20, 1_000_000
 READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 BESIDE_CASES = {"probe", "calibration", "calibration-two", "run.json", "SHA256SUMS", "cases"}
 UNPROMISED = {"first-result": "noted", "discretion": "noted", "answer": "inconclusive"}
-VERDICTS = {"inconclusive": "inconclusive", "broken": "fail", "unguarded": "unguarded", "held": "pass"}
+VERDICTS = {"inconclusive": "inconclusive", "not-judged": "inconclusive", "broken": "fail", "unguarded": "unguarded",
+            "held": "pass"}
 differences, cut_off, told, known_files = [], [], collections.Counter(), set()
 
-def require(holds, path, why): differences.extend([] if holds else [f"DIFFERS     {path}: {why}".encode("unicode_escape").decode()])
+def note(list_of, holds, text): list_of.extend([] if holds else [text.encode("unicode_escape").decode()])
+def require(holds, path, why): note(differences, holds, f"DIFFERS     {path}: {why}")
+def incomplete(holds, path, why): note(cut_off, holds, f"INCOMPLETE  {path}: {why}")
 def fail(why): raise ValueError(why)
 def bytes_of(path): return path.read_bytes() if path in known_files else fail(f"{path} is no file of this evidence")
 def sha256(path): return hashlib.sha256(bytes_of(path)).hexdigest()
@@ -20,7 +23,8 @@ def members(pairs): return dict(pairs) if len(dict(pairs)) == len(pairs) else fa
 def parse(text): return json.loads(text, object_pairs_hook=members, parse_constant=fail)
 def plain(value): return {"bytes_hex": value.hex()} if isinstance(value, bytes) else repr(value)
 def same(one, other): return len({json.dumps(value, sort_keys=True, default=plain) for value in (one, other)}) == 1
-def readings(what): return [pair for pair in {**what, **what.get("more", {})}.items() if pair[1] and "outcome" in pair[1]]
+def readings(what): return [one for one in {**what, **what.get("more", {})}.items() if one[1] and "outcome" in one[1]]
+def inside(root): return [pathlib.Path(folder, name) for folder, *two in os.walk(root) for name in two[0] + two[1]]
 
 def at(value, keys):
     """What stands at these keys; ABSENT where nothing does."""
@@ -44,30 +48,29 @@ def unpack(archive, into):
         size, length = struct.unpack_from("<LH", data, at + 22)
         name, at = data[at + 30:at + 30 + length].decode(), at + 30 + length + size
         files[name] = data[at - size:at]
-    wrong = [name for name in files if re.search(r"(^|/)\.{0,2}(/|$)|[\\\0-\x1f\x7f-\x9f]", name)]
-    if wrong or archive_of(files) != data: fail(f"not the form of an archive, or not relative: {wrong}")
+    if archive_of(files) != data or any(re.search(r"(^|/)\.{0,2}(/|$)|[\\\0-\x1f\x7f-\x9f]", name) for name in files):
+        fail("not byte for byte the archive of these files, or one of them has no relative path")
     for name, content in files.items():
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         (into / name).write_bytes(content)
 
 def inventory(root, is_sealed=lambda name: name != "SHA256SUMS"):
     """The names of all files, compared with SHA256SUMS; none where something is neither file nor folder."""
-    paths = [pathlib.Path(folder, name) for folder, folders, files in os.walk(root) for name in folders + files]
-    strange = [path for path in paths if path.is_symlink() or not path.is_file() and not path.is_dir()]
+    strange = [path for path in inside(root) if path.is_symlink() or not path.is_file() and not path.is_dir()]
     for path in strange: require(False, path, "neither file nor folder")
-    known_files.update(path for path in paths if path.is_file() and not strange)
-    names = sorted((path.relative_to(root).as_posix() for path in paths if path in known_files), key=os.fsencode)
+    if strange: return []
+    files = [path for path in inside(root) if path.is_file()]
+    known_files.update(files)
+    names = sorted((path.relative_to(root).as_posix() for path in files), key=os.fsencode)
+    incomplete("SHA256SUMS" in names, root, "there is no SHA256SUMS, so nothing vouches for its files")
+    if "SHA256SUMS" not in names: return names
     digests = {name: sha256(root / name) for name in names if is_sealed(name)}
-    folded = collections.Counter(map(str.casefold, names))
-    if "SHA256SUMS" not in names:
-        cut_off.extend([] if strange else [f"INCOMPLETE  {root}: there is no SHA256SUMS, so nothing vouches for its files"])
-        return names
     text = bytes_of(root / "SHA256SUMS").decode()
     listed = {line[66:]: line[:64] for line in text.split("\n") if line}
     for name in sorted(listed.keys() | digests.keys()):
         why = "missing" if name not in digests else "extra" if name not in listed else "changed"
         require(listed.get(name) == digests.get(name), root / name, f"{why}, by SHA256SUMS")
-        require(folded[name.casefold()] < 2, root / name, "another name differs only in case")
+    require(len(set(map(str.casefold, names))) == len(names), root, "names that differ only in case")
     in_form = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
     require(text == in_form or listed != digests, root / "SHA256SUMS", "not `digest  path` a line, sorted by path")
     told["files compared with SHA256SUMS"] += len(digests)
@@ -75,12 +78,11 @@ def inventory(root, is_sealed=lambda name: name != "SHA256SUMS"):
 
 def ask(database, how, query):
     """The answer to a query that can do nothing but read, and ends after so many steps."""
-    link = sqlite3.connect(f"{database.absolute().as_uri()}?{how}", uri=True)
+    link, rounds = sqlite3.connect(f"{database.absolute().as_uri()}?{how}", uri=True), iter(range(QUERY_STEPS // 10**4))
     try:
-        rounds = iter(range(QUERY_STEPS // 10_000))
         link.text_factory = lambda raw: raw.decode() if raw.decode(errors="ignore").encode() == raw else raw
         link.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, CELL_BYTES)
-        link.set_progress_handler(lambda: next(rounds, None) is None, 10_000)
+        link.set_progress_handler(lambda: next(rounds, None) is None, 10**4)
         link.set_authorizer(lambda act, *_: sqlite3.SQLITE_OK if act in READS else sqlite3.SQLITE_DENY)
         answer = link.execute(query["sql"], query["parameters"])
         return {"rows": {"columns": [one[0] for one in answer.description], "rows": answer.fetchmany(ANSWER_ROWS)}}
@@ -95,13 +97,12 @@ def count_again(path, observation, base, scratch):
     for file, form in files.items():
         require((len(bytes_of(file)), sha256(file)) == form, file, f"not the bytes that {path.name} lists")
     for number, database in enumerate(one for one in store["databases"] if one["read_copy"]):
-        main, again = base / database["name"], pathlib.Path(scratch, f"{path.stem}-{number}")
-        bytes_of(base / database["read_copy"])
-        copies[database["name"]] = [(base / database["read_copy"], "mode=ro&immutable=1")]
-        if base / f"{database['name']}-journal" not in files:    # a rollback journal can name other files, to be deleted
-            for end in [end for end in ("", "-wal") if base / f"{database['name']}{end}" in files]:
-                shutil.copy(f"{main}{end}", f"{again}{end}")
-            copies[database["name"]].append((again, "mode=rw"))
+        name, again = database["name"], pathlib.Path(scratch, f"{path.stem}-{number}")
+        copies[name] = [(base / database["read_copy"], "mode=ro&immutable=1"), (again, "mode=rw")]
+        bytes_of(copies[name][0][0])
+        for end in [end for end in ("", "-wal") if base / f"{name}{end}" in files]:
+            shutil.copy(base / f"{name}{end}", f"{again}{end}")
+        if base / f"{name}-journal" in files: copies[name].pop()    # a journal can name other files, to be deleted
     for name, reading in [pair for what in observation["operations"].values() for pair in readings(what)]:
         query, outcome = reading["query"], reading["outcome"]
         asked = copies.get(query.get("path") or next(iter(copies), None), []) if query.get("sql") else []
@@ -140,15 +141,17 @@ def facts_again(plan, events, observations):
                 if name == "effects" and before.get(operation):
                     facts[event["label"], "kept", operation] = all(row in rows for row in before[operation])
                 before[operation] = rows if name == "effects" else before.get(operation)
-        payload, is_ours = event.get("payload"), event.get("direction") == "client-to-server"
-        for frame in [one for one in (payload if isinstance(payload, list) else [payload]) if isinstance(one, dict)]:
+        frames, withheld = event.get("payload"), event.get("withheld") is True
+        is_ours = event.get("direction") == "client-to-server"
+        for frame in [one for one in (frames if isinstance(frames, list) else [frames]) if isinstance(one, dict)]:
             if is_ours and frame.get("method") == "tools/call" and step["do"] in ("write", "send"):
                 waiting[frame["id"]] = step
                 facts |= {(step["name"], "outcome"): "unknown", (step["name"], "answered"): False}
             elif not is_ours and "method" not in frame and frame.get("id") in waiting:
                 name, reply = waiting.pop(frame["id"])["name"], reply_facts(frame, plan)
-                facts |= {(name, *["withheld"] * event.get("withheld", False), key): reply[key] for key in reply if reply[key] is not ABSENT}
-                facts[name, "answered"] = not event.get("withheld", False)
+                where = (name, "withheld") if withheld else (name,)
+                facts |= {(*where, key): value for key, value in reply.items() if value is not ABSENT}
+                facts[name, "answered"] = not withheld
     return facts
 
 def judge(check, facts, plan):
@@ -190,8 +193,9 @@ def verify_case(root, run, case, frozen, scratch):
             expected |= {path, *(count_again(path, seen, base, scratch) if "store" in seen["read"] else [])}
         if event["kind"] == "message":
             raw, length = base64.b64decode(event.get("bytes") or "", validate=True), event.get("length")
-            fits = len(raw) < length if length else not raw or "payload" not in event or same(json.loads(raw), event["payload"])
-            require(fits and (raw or "payload" in event), record, f"event {event['seq']}: payload, bytes, length do not fit")
+            is_equal = not raw or "payload" not in event or same(json.loads(raw), event["payload"])
+            require(len(raw) < length if length else is_equal and (raw or "payload" in event), record,
+                    f"event {event['seq']}: payload, bytes and length do not fit together")
     for path, value in facts_again(plan, events, observations).items():
         stands = at(stated["facts"], path)
         require(same(stands, value), verdict_file, f"{'.'.join(path)} is {stands}, and read again {value}")
@@ -204,6 +208,7 @@ def verify_case(root, run, case, frozen, scratch):
     told["checks judged again"] += len(checks)
     controls = {run["verdicts"][control]["verdict"] for control in definition.get("controls", [])}
     is_sound = events[-1].get("outcome") == {"how": "finished"} and controls <= {"pass"}
+    is_sound = is_sound and all(event["kind"] != "fault-missed" for event in events)
     words = [*outcomes.values(), "held"] if is_sound else ["inconclusive"]
     verdict = next(VERDICTS[word] for word in VERDICTS if word in words) if checks else "unsupported"
     for path, says in (verdict_file, stated["verdict"]), (root / "run.json", run["verdicts"][case]["verdict"]):
@@ -214,57 +219,53 @@ def verify_run(root, frozen):
     """A run: its files, what it says of itself, its cases. Returns its verdicts."""
     names, expected = inventory(root), set()
     if not names: return {}
-    run = parse(bytes_of(root / "run.json"))
+    run, files = parse(bytes_of(root / "run.json")), {root / name for name in names}
     require(run["format"] == 1 and {*run["requested"]} <= {*run["executed"]} == {*run["verdicts"]}, root / "run.json",
             "another format, or not each case that was requested was executed and has a verdict")
-    cut_off.extend([] if run["state"] == "finished" else [f"INCOMPLETE  {root}: the run was cut off"])
+    incomplete(run["state"] == "finished", root, "the run was cut off")
     for case in run["executed"]:
         try:
             with tempfile.TemporaryDirectory() as scratch: expected |= verify_case(root, run, case, frozen, scratch)
         except Exception as error: require(False, root / "cases" / case, f"not as documented: {error!r}")
-    for path in sorted(expected.symmetric_difference(root / name for name in names if name.split("/")[0] == "cases")):
-        require("SHA256SUMS" not in names, path, "it is not there" if path in expected else "nothing here speaks of it")
-    for name in [name for name in names if name.split("/")[0] not in BESIDE_CASES]:
-        require("SHA256SUMS" not in names, root / name, "nothing here speaks of it")
+    expected |= {path for path in files if path.relative_to(root).parts[0] in BESIDE_CASES}
+    for path in sorted(files ^ expected if "SHA256SUMS" in names else []):
+        require(False, path, "it is not there" if path in expected else "nothing here speaks of it")
     return {case: one["verdict"] for case, one in run["verdicts"].items()}
 
 def verify_proof(root, frozen):
-    """A proof: each of its runs, and its matrix against their verdicts."""
-    names = inventory(root, lambda name: "/" not in name.removesuffix("/SHA256SUMS") and name != "SHA256SUMS")
-    matrix = parse(bytes_of(root / "matrix.json")) if names else {"state": "finished", "runs": [], "defects": []}
-    cut_off.extend([] if matrix["state"] == "finished" else [f"INCOMPLETE  {root}: the proof was cut off"])
-    folders = {run["folder"] for run in matrix["runs"]}
-    require({name.split("/")[0] for name in names if "/" in name} == folders, root / "matrix.json", "other runs than folders")
-    rows = {"baseline": {"verdicts": matrix.get("baseline"), "kills": []}, **{row["defect"]: row for row in matrix["defects"]}}
-    for run in matrix["runs"]:
-        folder, row = root / run["folder"], rows[run["folder"]]
-        verdicts = verify_run(folder, frozen)
-        require(run["sums_sha256"] == sha256(folder / "SHA256SUMS"), folder, "not the run that the matrix names")
-        require(verdicts.items() <= row["verdicts"].items(), root / "matrix.json", f"{run['folder']}: not the verdicts of its run")
-        for kill in row["kills"]:
-            checks = parse(bytes_of(folder / "cases" / kill["case"] / "verdict.json"))["checks"]
-            outcomes = [check["outcome"] for check in checks if check["id"] == kill["check"]]
-            require(outcomes == [kill["outcome"]], root / "matrix.json", f"{run['folder']}: {kill} is not what its run says")
+    """A proof: each of its runs, and the verdicts of its matrix against theirs."""
+    names = inventory(root, lambda name: "/" not in name.removesuffix("/SHA256SUMS") != "SHA256SUMS")
+    file, matrix = root / "matrix.json", parse(bytes_of(root / "matrix.json"))
+    incomplete(matrix["state"] == "finished", root, "the proof was cut off")
+    verdicts = {"baseline": matrix["baseline"], **{row["defect"]: row["verdicts"] for row in matrix["defects"]}}
+    sums = {run["folder"]: run["sums_sha256"] for run in matrix["runs"]}
+    require({name.split("/")[0] for name in names if "/" in name} == {*sums}, file, "other runs than there are folders")
+    for folder, sealed in sums.items():
+        says = verify_run(root / folder, frozen)
+        require(says.items() <= verdicts[folder].items(), file, f"{folder}: not the verdicts of this run")
+        require(sealed in (None, sha256(root / folder / "SHA256SUMS")), root / folder, "not the run that is meant")
 
 def main(path, option="--frozen", frozen_file=pathlib.Path(__file__).parent.parent / "cases" / "FROZEN"):
-    given = root = pathlib.Path(path)
+    """Prints what differs, else what was looked at. Returns the exit code."""
+    given = pathlib.Path(path)
+    signs = [given / name for name in ("run.json", "matrix.json", "SHA256SUMS")]
+    if not any(sign.exists() for sign in signs) and not (given.is_file() and given.open("rb").read(4) == b"PK\3\4"):
+        print(f"error: {path} is no evidence", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory() as unpacked:
+        root = pathlib.Path(unpacked) if given.is_file() else given
         try:
             frozen = dict(line.split(" ", 1) for line in pathlib.Path(frozen_file).read_text().splitlines())
-            if given.is_file():
-                root = pathlib.Path(unpacked)
-                unpack(given, root)
-            elif not any((root / name).exists() for name in ("run.json", "matrix.json", "SHA256SUMS")):
-                return print(f"error: {path} is no evidence", file=sys.stderr) or 2
+            if given.is_file(): unpack(given, root)
             (verify_proof if (root / "matrix.json").exists() else verify_run)(root, frozen)
         except Exception as error: require(False, given, f"not as documented: {error!r}")
-        for line in dict.fromkeys(differences + cut_off): print(line.replace(f"{unpacked}/", ""))
-        if not differences and not cut_off:
-            sealed = given if given.is_file() else given / "SHA256SUMS"
-            print(f"sha256      {hashlib.sha256(sealed.read_bytes()).hexdigest()}  {sealed}")
-            for what, number in told.items(): print(f"{number:<11} {what}")
-            print("result      equal, as far as this looks; that the run took place it does not show")
+    for line in dict.fromkeys(differences + cut_off): print(line.replace(f"{unpacked}/", ""))
+    if not differences and not cut_off:
+        sealed = given if given.is_file() else given / "SHA256SUMS"
+        print(f"sha256      {hashlib.sha256(sealed.read_bytes()).hexdigest()}  {sealed}")
+        for what, number in told.items(): print(f"{number:<11} {what}")
+        print("result      all equal. That the run took place, nothing here shows; see evidence/README.md")
     return 1 if differences else 3 if cut_off else 0
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[-1:], *sys.argv[1:-1]))
+    sys.exit(main(sys.argv[-1], *sys.argv[1:-1]))
