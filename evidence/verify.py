@@ -7,7 +7,7 @@ import base64, collections, hashlib, json, os, pathlib, re, shutil, sqlite3, str
 
 QUERY_STEPS, CELL_BYTES, ANSWER_ROWS, ABSENT = 200_000_000, 256 << 20, 1_000_000, object()
 READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
-BESIDE_CASES = {"probe", "calibration", "calibration-two", "run.json", "SHA256SUMS", "cases"}
+BESIDE_CASES = {"probe", "calibration", "calibration-two", "run.json", "SHA256SUMS"}
 UNPROMISED = {"first-result": "noted", "discretion": "noted", "answer": "inconclusive"}
 VERDICTS = {"inconclusive": "inconclusive", "not-judged": "inconclusive", "broken": "fail", "unguarded": "unguarded",
             "held": "pass"}

@@ -25,6 +25,7 @@
 //! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
+//! | `second_verifier.rs` | `evidence/verify.py` and `harness verify` believe the same, and notice the same |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
