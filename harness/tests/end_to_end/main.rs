@@ -25,6 +25,7 @@
 //! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
+//! | `second_verifier.rs` | `evidence/verify.py` and `harness verify` believe the same, and notice the same |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
 //! | `forged_executions.rs` | the same of durable executions: event logs, what was tried on them, processes beside the server |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
@@ -69,6 +70,7 @@ mod prove;
 mod reference;
 mod refusals;
 mod revisions;
+mod second_verifier;
 mod show;
 mod story;
 mod targets;

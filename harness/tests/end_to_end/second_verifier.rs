@@ -1,0 +1,320 @@
+//! `evidence/verify.py`, which has nothing but the documents in common with the harness, and `harness verify` notice the same.
+//!
+//! Mutations are generated: every file of evidence is damaged in each of five ways, with its list of digests as it was and made
+//! anew. Where only the harness can know that something differs, it is explained at `only_the_harness_knows`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use harness::record::Evidence;
+use harness::verify::verify;
+use serde_json::json;
+
+use crate::support::forge::{change, change_observation, change_record, copy, seal_again};
+use crate::support::profile::Profile;
+use crate::support::python::has_python;
+use crate::support::run::{Harness, Report, files};
+
+fn program() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../evidence/verify.py")
+}
+
+/// What the second verifier comes to: its exit code, and what it prints.
+fn second(evidence: &Path) -> (i32, String) {
+    let mut command = Command::new("python3");
+    command.arg(program()).arg(evidence);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let texts = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), texts.concat())
+}
+
+/// What `harness verify` comes to: the exit code that follows, and the findings.
+fn first(evidence: &Path) -> (i32, String) {
+    let verified = verify(&Evidence::open(evidence).unwrap()).unwrap();
+    let code = match (verified.findings.is_empty(), verified.sealed && verified.finished) {
+        (false, _) => 1,
+        (true, false) => 3,
+        (true, true) => 0,
+    };
+    (code, format!("{:#?}", verified.findings))
+}
+
+/// Finished evidence, which both verifiers believe.
+struct Subject {
+    _report: Report,
+    root: PathBuf,
+}
+
+impl Subject {
+    fn of(harness: Harness) -> Self {
+        let report = harness.words(&["--evidence", "run"]).run();
+        let root = report.done.path("run");
+        let (code, text) = second(&root);
+        assert_eq!(code, 0, "{text}");
+        assert_eq!(first(&root).0, 0);
+        Self { _report: report, root }
+    }
+
+    /// A reply withheld, a request refused, a store in SQLite.
+    fn of_sqlite() -> Self {
+        Self::of(Harness::new().case("lost-reply,changed-input"))
+    }
+
+    /// An effect that doubled, in JSON Lines.
+    fn of_lines() -> Self {
+        let path = "{data}/orders.jsonl";
+        let profile = Profile::plain()
+            .database(path)
+            .flags("--keep-in lines --dedupe none")
+            .part("store", &format!("kind = \"files\"\npath = \"{path}\""))
+            .part("read.effects", "jsonl = true");
+        Self::of(Harness::new().target(&profile).case("lost-reply"))
+    }
+
+    /// Both on a copy in which this was done.
+    fn both(&self, change: impl FnOnce(&Path)) -> [(i32, String); 2] {
+        let copied = tempfile::tempdir().unwrap();
+        copy(&self.root, copied.path());
+        change(copied.path());
+        [first(copied.path()), second(copied.path())]
+    }
+}
+
+/// Deterministic numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+}
+
+/// What is done to one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    /// One bit of one byte is another one.
+    Flip,
+    Drop,
+    /// A new file stands beside it.
+    Add,
+    Rename,
+    Truncate,
+}
+
+const ACTS: [Act; 5] = [Act::Flip, Act::Drop, Act::Add, Act::Rename, Act::Truncate];
+
+/// Does that in a copy of the evidence; not where the file is too short for it.
+fn mutate(root: &Path, file: &str, act: Act, numbers: &mut Numbers) -> bool {
+    let path = root.join(file);
+    let mut bytes = fs::read(&path).unwrap();
+    if bytes.is_empty() && matches!(act, Act::Flip | Act::Truncate) {
+        return false;
+    }
+    match act {
+        Act::Flip => {
+            let place = numbers.below(bytes.len());
+            bytes[place] ^= 1 << numbers.below(7);
+            fs::write(path, bytes).unwrap();
+        }
+        Act::Drop => fs::remove_file(path).unwrap(),
+        Act::Add => fs::write(path.with_file_name("added.json"), "{}\n").unwrap(),
+        Act::Rename => fs::rename(&path, path.with_file_name("renamed")).unwrap(),
+        Act::Truncate => {
+            bytes.truncate(numbers.below(bytes.len()));
+            fs::write(path, bytes).unwrap();
+        }
+    }
+    true
+}
+
+/// A changed byte under a right digest, which the second verifier has no means to see. It shows as another receipt.
+///
+/// - In a record: requests, names and steps, which the harness derives again from seed, nonce and case.
+/// - In an observation: the query and its parameters, which it derives too, and what is in words.
+/// - In `verdict.json`: sentences, rows and their origin, and facts that the second verifier does not read again.
+/// - In `run.json`: keys and words that the harness refuses because it does not know them.
+fn only_the_harness_knows(file: &str, act: Act) -> bool {
+    let is_derived = ["record.jsonl", "verdict.json", "run.json"]
+        .iter()
+        .any(|name| file.ends_with(name));
+    act == Act::Flip && (is_derived || file.contains("/observations/"))
+}
+
+/// Every act on each of these files, until the two verifiers come to something else. Returns how many were tried.
+fn agree(subject: &Subject, is_sealed: bool, numbers: &mut Numbers, is_wanted: impl Fn(&str) -> bool) -> usize {
+    let mut tried = 0;
+    for file in files(&subject.root).into_iter().filter(|file| is_wanted(file)) {
+        for act in ACTS {
+            let mut is_changed = false;
+            let [(harness, findings), (python, text)] = subject.both(|root| {
+                is_changed = mutate(root, &file, act, numbers);
+                if is_changed && is_sealed {
+                    seal_again(root);
+                }
+            });
+            let place = format!("{act:?} of {file}, sealed again: {is_sealed}");
+            let is_explained = (harness, python, is_sealed) == (1, 0, true) && only_the_harness_knows(&file, act);
+            let says = format!("{place}: the harness {harness}, {findings}; verify.py {python}, {text}");
+            assert!(harness == python || is_explained, "{says}");
+            assert!(!is_changed || is_sealed || python != 0, "{place}: nobody noticed");
+            tried += usize::from(is_changed);
+        }
+    }
+    tried
+}
+
+#[test]
+fn damage_is_noticed_by_both_or_by_none() {
+    if !has_python("damage is noticed by both verifiers") {
+        return;
+    }
+    let mut numbers = Numbers(20_261_130);
+    let lines = Subject::of_lines();
+    let mut tried = agree(&lines, false, &mut numbers, |_| true);
+    tried += agree(&lines, true, &mut numbers, |file| file != "SHA256SUMS");
+    let sqlite = Subject::of_sqlite();
+    tried += agree(&sqlite, true, &mut numbers, |file| file.contains("/stores/"));
+    assert!(tried > 200, "{tried} mutations");
+}
+
+/// A change to evidence, and what it is about.
+type Lie = (&'static str, fn(&Path));
+
+const VERDICT: &str = "cases/lost-reply/verdict.json";
+
+/// What was counted, concluded or withheld is another thing, and all digests are right.
+#[test]
+fn a_lie_with_right_digests_is_noticed_by_both() {
+    if !has_python("a lie is noticed by both verifiers") {
+        return;
+    }
+    let lies: [Lie; 9] = [
+        ("the verdict", |root| {
+            change(root, VERDICT, |json| json["verdict"] = json!("fail"));
+        }),
+        ("a check", |root| {
+            change(root, VERDICT, |json| json["checks"][3]["outcome"] = json!("broken"));
+        }),
+        ("a check left out", |root| {
+            change(root, VERDICT, |json| {
+                drop(json["checks"].as_array_mut().unwrap().remove(3));
+            });
+        }),
+        ("a count among the facts", |root| {
+            change(root, VERDICT, |json| json["facts"]["end"]["effects"]["A"] = json!(2));
+        }),
+        ("a verdict of the run", |root| {
+            change(root, "run.json", |json| {
+                json["verdicts"]["lost-reply"]["verdict"] = json!("unguarded");
+            });
+        }),
+        ("rows", |root| {
+            change_observation(root, "lost-reply", "end", |json| {
+                json["operations"]["A"]["effects"]["outcome"]["rows"]["rows"] = json!([]);
+            });
+        }),
+        ("a withheld reply", |root| {
+            change_record(root, "lost-reply", |event| {
+                if event["withheld"] == true {
+                    event["withheld"] = json!(false);
+                }
+            });
+        }),
+        ("a number of the record", |root| {
+            change_record(root, "lost-reply", |event| {
+                if event["kind"] == "case-ended" {
+                    event["seq"] = json!(99);
+                }
+            });
+        }),
+        ("the case", |root| {
+            let file = root.join("cases/lost-reply/case.toml");
+            let text = fs::read_to_string(&file).unwrap();
+            fs::write(file, text.replace("\"end.effects.A\" = 1", "\"end.effects.A\" = 2")).unwrap();
+            seal_again(root);
+        }),
+    ];
+    let subject = Subject::of_sqlite();
+    for (what, lie) in lies {
+        let [(harness, findings), (python, text)] = subject.both(lie);
+        assert_eq!((harness, python), (1, 1), "{what}: {findings}, {text}");
+        assert!(text.contains("DIFFERS"), "{what}: {text}");
+    }
+}
+
+/// A failing verdict is as equal as a passing one, and so is everything that the built-in targets leave.
+#[test]
+fn evidence_of_all_kinds_is_believed() {
+    if !has_python("evidence of all kinds is believed by the second verifier") {
+        return;
+    }
+    Subject::of(Harness::new());
+    Subject::of(Harness::new().defect("same-reply-two-effects").case("retry"));
+    Subject::of(Harness::new().words(&["--target", "reference-execution"]));
+    Subject::of(Harness::new().target(&Profile::without_promise().flags("--dedupe none")));
+    Subject::of(Harness::new().target(&Profile::with_status().flags("--journal delete")));
+}
+
+#[test]
+fn a_proof_is_believed_and_its_matrix_compared() {
+    if !has_python("a proof is believed by the second verifier") {
+        return;
+    }
+    let done = Harness::new()
+        .words(&[
+            "--case",
+            "identical-retry",
+            "--defect",
+            "no-ledger",
+            "--evidence",
+            "proof",
+        ])
+        .call(&["prove"]);
+    done.exits(0);
+    let root = done.path("proof");
+    let (code, text) = second(&root);
+    assert_eq!(code, 0, "{text}");
+    change_sealed_proof(&root);
+    let (code, text) = second(&root);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("matrix.json: no-ledger"), "{text}");
+    assert_eq!(done.verify(&root).code, 1);
+}
+
+/// The matrix says that a case passed with the defect that it noticed.
+fn change_sealed_proof(root: &Path) {
+    let file = root.join("matrix.json");
+    let mut matrix: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    matrix["defects"][0]["verdicts"]["identical-retry"] = json!("pass");
+    fs::write(file, matrix.to_string()).unwrap();
+    crate::support::forge::seal_proof_again(root);
+}
+
+#[test]
+fn what_is_no_evidence_and_what_was_cut_off_is_told_apart() {
+    if !has_python("the second verifier tells no evidence from evidence that was cut off") {
+        return;
+    }
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(second(empty.path()).0, 2);
+    let subject = Subject::of_lines();
+    let [(harness, _), (python, text)] = subject.both(|root| fs::remove_file(root.join("SHA256SUMS")).unwrap());
+    assert_eq!((harness, python), (3, 3), "{text}");
+}
+
+/// So many lines the second verifier may have, blank ones apart.
+const LINES: usize = 254;
+
+/// An independent verifier is worth as much as somebody reads of it.
+#[test]
+fn it_can_be_read_in_one_go() {
+    let text = fs::read_to_string(program()).unwrap();
+    let is_blank = |line: &&str| line.trim().is_empty();
+    assert!(text.lines().filter(|line| !is_blank(line)).count() <= LINES);
+    assert!(text.lines().all(|line| line.chars().count() <= 120));
+}
