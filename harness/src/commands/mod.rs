@@ -10,6 +10,7 @@ mod fingerprint;
 mod list;
 mod next_command;
 mod prove;
+mod report;
 mod run;
 mod schema;
 mod show;
@@ -99,6 +100,7 @@ enum Command {
     List(list::ListArguments),
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
+    Report(report::ReportArguments),
     Verify(verify::VerifyArguments),
     Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
@@ -132,6 +134,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
         Command::Show(arguments) => show::show(&arguments, &mut printer),
+        Command::Report(arguments) => report::report(&arguments, &mut printer),
         Command::Verify(arguments) => verify::verify(&arguments, &mut printer),
         Command::Vectors(arguments) if arguments.starts_a_program() => guarded(&mut printer, |printer, run| {
             vectors::vectors(&arguments, Some(run), printer)

@@ -33,7 +33,7 @@ pub(in crate::report) struct Told {
 }
 
 impl Told {
-    pub(super) fn new(label: &str, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn new(label: &str, text: impl Into<String>) -> Self {
         Self {
             kind: Kind::Plain,
             style: Style::Dim,
@@ -44,7 +44,7 @@ impl Told {
         }
     }
 
-    pub(super) fn styled(mut self, style: Style) -> Self {
+    pub(in crate::report) fn styled(mut self, style: Style) -> Self {
         self.style = style;
         self
     }
