@@ -58,7 +58,7 @@ fn write_check(
     for (index, (path, expected, found)) in lines.iter().enumerate() {
         markup.element("tr", &[], |markup| {
             if index == 0 {
-                markup.element("td", &[("rowspan", &span)], |markup| {
+                markup.element("td", &[("class", "outcome"), ("rowspan", &span)], |markup| {
                     let text = format!("{symbol} {}", check.outcome.name());
                     markup.leaf("span", &[("class", class)], &text);
                 });
@@ -72,10 +72,8 @@ fn write_check(
                     }
                 });
                 markup.element("td", &[("rowspan", &span)], |markup| {
-                    markup.leaf("p", &[], basis(check.basis));
                     let whose = check.whose.clone();
-                    let whose = whose.or_else(|| contract?.whose(defined?)).unwrap_or_default();
-                    markup.leaf("p", &[("class", "aside")], &whose);
+                    write_basis(markup, check.basis, whose.or_else(|| contract?.whose(defined?)));
                 });
             }
             markup.leaf("td", &[("class", "data path")], path);
@@ -149,13 +147,22 @@ fn look(outcome: CheckOutcome) -> (&'static str, &'static str) {
     }
 }
 
-fn basis(basis: Basis) -> &'static str {
-    match basis {
+/// Whose promise a check is. What is said of a promise names its basis too, but for a sentence of the specification.
+fn write_basis(markup: &mut Markup, basis: Basis, whose: Option<String>) {
+    let words = match basis {
         Basis::SpecMust => "a MUST of the specification",
         Basis::SpecShould => "a SHOULD of the specification",
         Basis::Contract => "the target's contract",
         Basis::Annotation => "the server's own annotation",
         Basis::Reference => "a policy of the reference server",
         Basis::Machinery => "the harness's own machinery",
+    };
+    let is_quoted = matches!(basis, Basis::SpecMust | Basis::SpecShould);
+    if is_quoted || whose.is_none() {
+        markup.leaf("p", &[], words);
+    }
+    if let Some(whose) = whose {
+        let class = if is_quoted { "aside" } else { "whose" };
+        markup.leaf("p", &[("class", class)], &whose);
     }
 }

@@ -106,7 +106,7 @@ fn write_frame(
         let attributes = attributes.as_ref().map_or(&[][..], std::slice::from_ref);
         markup.element("div", attributes, |markup| {
             if let Some(json) = &frame.json {
-                code(markup, json);
+                markup.element("pre", &[], |markup| markup.lines(json));
             }
             if let Some(raw) = &frame.raw {
                 let what = match frame.json {
@@ -114,7 +114,7 @@ fn write_frame(
                     None => "It is not JSON. Its bytes as text:",
                 };
                 markup.leaf("p", &[("class", "aside")], what);
-                markup.element("pre", &[("tabindex", "0")], |markup| markup.text(raw));
+                markup.leaf("pre", &[], raw);
             }
             let mut said = format!("{} bytes on the wire", frame.wire_bytes);
             if frame.withheld {
@@ -127,11 +127,6 @@ fn write_frame(
             markup.leaf("p", &[("class", "aside")], &said);
         });
     });
-}
-
-fn code(markup: &mut Markup, json: &str) {
-    // What scrolls can be reached by a keyboard.
-    markup.element("pre", &[("tabindex", "0")], |markup| markup.lines(json));
 }
 
 fn sentence(markup: &mut Markup, told: &Told, lead: &str) {

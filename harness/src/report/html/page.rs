@@ -23,7 +23,7 @@ const FRAMES_BYTES_MAX: usize = 48 * 1024 * 1024;
 /// So many cases are shown opened, where they did not pass or where the run has no more.
 const OPENED_MAX: usize = 12;
 
-/// A run with no more cases than this is shown with all of them opened.
+/// Of a run for which no more cases than this were asked, all of them are shown opened.
 const FEW: usize = 3;
 
 /// How much of a reason stands in the table, in characters.
@@ -48,7 +48,8 @@ pub struct HtmlCases<'a> {
     markup: &'a mut Markup,
     cases: usize,
     opened: usize,
-    is_short: bool,
+    /// The cases that are opened although they are no news.
+    few: Vec<String>,
     frames_bytes: usize,
 }
 
@@ -62,7 +63,7 @@ impl HtmlCases<'_> {
         observation: impl FnMut(&str, &str) -> Result<Observation, String>,
     ) {
         let gathered = gather(lines, observation, &mut self.frames_bytes);
-        let is_open = self.opened < OPENED_MAX && of.about.is_none() && (self.is_short || is_worth_a_look(of.glance));
+        let is_open = self.opened < OPENED_MAX && of.about.is_none() && (self.few.contains(&of.glance.case) || is_worth_a_look(of.glance));
         self.opened += usize::from(is_open);
         let id = if of.about.is_some() {
             "probe".to_owned()
@@ -92,7 +93,7 @@ pub fn html_page(of: &HtmlOf<'_>, write_cases: impl FnOnce(&mut HtmlCases<'_>)) 
                     markup,
                     cases: 0,
                     opened: 0,
-                    is_short: of.glance.cases.len() <= FEW,
+                    few: few(of.glance),
                     frames_bytes: FRAMES_BYTES_MAX,
                 });
             });
@@ -130,31 +131,57 @@ fn title(glance: &RunGlance) -> String {
     format!("{}: {target}", result(glance))
 }
 
-/// What the requested cases came to, in a few words.
-fn result(glance: &RunGlance) -> String {
-    let verdicts = |verdict: Verdict| {
+/// What the requested cases came to: how many, which word, and how that looks.
+fn totals(glance: &RunGlance) -> Vec<(usize, &'static str, &'static str)> {
+    let of = |(verdict, word, class): &(Verdict, &'static str, &'static str)| {
         let cases = glance.cases.iter().filter(|case| is_requested(glance, case));
-        cases
-            .filter(|case| case.verdict.as_ref().is_some_and(|it| it.verdict == verdict))
-            .count()
+        let verdicts = cases.filter_map(|case| case.verdict.as_ref());
+        let count = verdicts.filter(|summary| summary.verdict == *verdict).count();
+        (count > 0).then_some((count, *word, *class))
     };
-    let counted = [
-        (verdicts(Verdict::Fail), "failed"),
-        (verdicts(Verdict::Unguarded), "unguarded"),
-        (verdicts(Verdict::Inconclusive), "inconclusive"),
-        (verdicts(Verdict::Pass), "passed"),
-        (verdicts(Verdict::Unsupported), "unsupported"),
+    let words = [
+        (Verdict::Fail, "failed", "bad"),
+        (Verdict::Unguarded, "unguarded", "odd"),
+        (Verdict::Inconclusive, "inconclusive", "odd"),
+        (Verdict::Pass, "passed", "good"),
+        (Verdict::Unsupported, "unsupported", "dim"),
     ];
-    let parts = counted.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, word)| format!("{count} {word}")).collect();
-    if parts.is_empty() {
+    words.iter().filter_map(of).collect()
+}
+
+fn result(glance: &RunGlance) -> String {
+    let totals = totals(glance);
+    if totals.is_empty() {
         return "nothing was judged".to_owned();
     }
+    let parts: Vec<String> = totals.iter().map(|(count, word, _)| format!("{count} {word}")).collect();
     parts.join(", ")
+}
+
+fn write_result(markup: &mut Markup, glance: &RunGlance) {
+    markup.element("p", &[("class", "result")], |markup| {
+        let totals = totals(glance);
+        if totals.is_empty() {
+            markup.text("Nothing was judged");
+        }
+        for (index, (count, word, class)) in totals.iter().enumerate() {
+            if index > 0 {
+                markup.text(", ");
+            }
+            markup.leaf("span", &[("class", class)], &format!("{count} {word}"));
+        }
+    });
 }
 
 fn is_requested(glance: &RunGlance, case: &CaseGlance) -> bool {
     glance.run.as_ref().is_none_or(|run| run.requested.contains(&case.case))
+}
+
+/// The cases that were asked for, where they are few.
+fn few(glance: &RunGlance) -> Vec<String> {
+    let asked = glance.cases.iter().filter(|case| is_requested(glance, case));
+    let asked: Vec<String> = asked.map(|case| case.case.clone()).collect();
+    if asked.len() > FEW { Vec::new() } else { asked }
 }
 
 fn is_worth_a_look(glance: &CaseGlance) -> bool {
@@ -174,7 +201,7 @@ fn write_about(markup: &mut Markup, of: &HtmlOf<'_>) {
     markup.leaf("p", &[("class", "kicker")], "harness report");
     let name = glance.run.as_ref().map_or("A run", |run| run.target.name.as_str());
     markup.leaf("h1", &[], name);
-    markup.leaf("p", &[("class", "result")], &result(glance));
+    write_result(markup, glance);
     write_alerts(markup, glance);
     markup.element("dl", &[("class", "facts about")], |markup| {
         if let Some(run) = &glance.run {
@@ -316,7 +343,7 @@ fn write_baseline(markup: &mut Markup, glance: &RunGlance) {
     let text = Printer::captured(|printer| show_baseline(printer, baseline));
     markup.element("section", &[("aria-labelledby", "baseline-heading")], |markup| {
         markup.leaf("h2", &[("id", "baseline-heading")], "Beside its baseline");
-        markup.element("pre", &[("tabindex", "0")], |markup| markup.lines(text.trim()));
+        markup.element("pre", &[], |markup| markup.lines(text.trim()));
     });
 }
 

@@ -24,6 +24,9 @@ const STEP: usize = 40;
 const MARK: usize = 34;
 const FOOT: usize = 18;
 
+/// The height of a further line on a flag.
+const LINE: usize = 14;
+
 /// The width of a character, in tenths.
 const CHAR_TENTHS: usize = 64;
 
@@ -53,8 +56,9 @@ pub(super) fn draw(markup: &mut Markup, scene: &Scene, named: &Named<'_>) {
     markup.element("svg", &attributes, |markup| {
         markup.words("title", &[("id", &title)], named.title);
         markup.words("desc", &[("id", &description)], named.description);
-        drawing.steps(markup);
+        drawing.bands(markup);
         drawing.lanes(markup);
+        drawing.steps(markup);
         drawing.marks(markup);
     });
     if scene.left_out > 0 {
@@ -111,14 +115,20 @@ impl<'a> Drawing<'a> {
         self.scene.marks.iter().zip(self.ys.iter().copied())
     }
 
-    /// The bands of the steps lie under everything else.
+    /// The bands of the steps lie under everything else, their words above the lanes.
+    fn bands(&self, markup: &mut Markup) {
+        for (mark, y) in self.marked() {
+            if let What::Step(..) = &mark.what {
+                rectangle(markup, "band", 0, y - 13, self.width(), 26, 4);
+            }
+        }
+    }
+
     fn steps(&self, markup: &mut Markup) {
-        let width = self.width();
         for (mark, y) in self.marked() {
             let What::Step(number, does) = &mark.what else { continue };
-            rectangle(markup, "band", 0, y - 13, width, 26, 4);
-            text(markup, "step", 12, y + 4, &number.to_string());
-            text(markup, "step", 34, y + 4, &fitted(does, width - 60));
+            end(markup, "step", SEQ_X, y + 4, &number.to_string());
+            text(markup, "step", TIME_X, y + 4, &fitted(does, self.width() - 70));
         }
     }
 
@@ -223,7 +233,7 @@ impl<'a> Drawing<'a> {
                 self::text(markup, class, x + 18, y + 4, &fitted(text, FLAG));
             }
             What::Signal { process, signal, text } => self.signal(markup, y, self.process_x(*process), *signal, text),
-            What::Store { name, text, tone } => self.flag(markup, y, name, text, *tone),
+            What::Store { name, lines, tone } => self.flag(markup, y, name, lines, *tone),
             What::Harness { text, tone } => {
                 disc(markup, HARNESS_X, y);
                 let class = if *tone == Tone::Odd { "odd" } else { "note" };
@@ -308,7 +318,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn flag(&self, markup: &mut Markup, y: usize, name: &str, text: &str, tone: Tone) {
+    fn flag(&self, markup: &mut Markup, y: usize, name: &str, lines: &[String], tone: Tone) {
         let x = self.store_x();
         let class = match tone {
             Tone::Plain => "flag",
@@ -316,13 +326,34 @@ impl<'a> Drawing<'a> {
             Tone::Odd => "flag odd",
         };
         disc(markup, x, y);
+        let wide = FLAG - 16;
+        let half = 16 + LINE * lines.len().saturating_sub(1) / 2;
+        let high = half * 2;
         path(
             markup,
             class,
-            &format!("M{} {} l9 -14 h{} v28 h-{} z", x + 6, y, FLAG - 16, FLAG - 16),
+            &format!("M{} {y} l9 -{half} h{wide} v{high} h-{wide} z", x + 6),
         );
-        self::text(markup, "flag-name", x + 22, y - 2, &fitted(name, FLAG - 30));
-        self::text(markup, "flag-text", x + 22, y + 11, &fitted(text, FLAG - 30));
+        let top = y - half;
+        text(markup, "flag-name", x + 22, top + 13, &fitted(name, FLAG - 30));
+        for (index, line) in lines.iter().enumerate() {
+            text(markup, "flag-text", x + 22, top + 26 + LINE * index, &fitted(line, FLAG - 30));
+        }
+    }
+}
+
+fn height(mark: &Mark) -> usize {
+    match &mark.what {
+        What::Step(..) => STEP,
+        What::Store { lines, .. } => MARK + LINE * lines.len().saturating_sub(1),
+        What::Frame { .. }
+        | What::Unsent(..)
+        | What::Started(_)
+        | What::Ended { .. }
+        | What::Signal { .. }
+        | What::Harness { .. }
+        | What::Clock(_)
+        | What::Noise(_) => MARK,
     }
 }
 

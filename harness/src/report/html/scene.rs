@@ -1,7 +1,9 @@
 //! What a picture of one case shows, as a value: lanes, and marks from top to bottom. `picture` draws it.
 
 use crate::readback::Rows;
-use crate::record::{Body, Direction, Event, Message, Observation, ReadFrom, Reading, ReadingOutcome};
+use crate::record::{
+    Body, Direction, EFFECTS, Event, LEDGER, Message, Observation, ReadFrom, Reading, ReadingOutcome,
+};
 use crate::report::frame::{gist, shortened};
 use crate::report::story::{Kind, Told};
 use crate::report::timeline::ended;
@@ -72,7 +74,11 @@ pub(super) enum What {
         text: String,
     },
     /// Something at the store: a count, or a lock. The first text is its name.
-    Store { name: String, text: String, tone: Tone },
+    Store {
+        name: String,
+        lines: Vec<String>,
+        tone: Tone,
+    },
     /// Something of the harness itself.
     Harness { text: String, tone: Tone },
     /// Time was moved.
@@ -200,7 +206,7 @@ impl Scene {
             },
             Body::Observed { label, .. } => What::Store {
                 name: cut(label),
-                text: observed.map_or_else(|| "cannot be read".to_owned(), counts),
+                lines: observed.map_or_else(|| vec!["cannot be read".to_owned()], counts),
                 tone: if observed.is_some() { Tone::Plain } else { Tone::Odd },
             },
             Body::EffectVisible {
@@ -209,7 +215,7 @@ impl Scene {
                 ..
             } => What::Store {
                 name: "effect visible".to_owned(),
-                text: format!("{effects}, before {effects_before}"),
+                lines: vec![format!("{effects}, before {effects_before}")],
                 tone: Tone::Good,
             },
             Body::LockHeld => lock("the write lock is held"),
@@ -232,7 +238,7 @@ impl Scene {
 fn lock(text: &str) -> What {
     What::Store {
         name: "lock".to_owned(),
-        text: text.to_owned(),
+        lines: vec![text.to_owned()],
         tone: Tone::Plain,
     }
 }
@@ -268,23 +274,26 @@ fn label(message: &Message) -> String {
 }
 
 /// What was counted, in the few words that stand on a flag.
-fn counts(observation: &Observation) -> String {
+fn counts(observation: &Observation) -> Vec<String> {
     if matches!(observation.read, ReadFrom::Frozen { folder: None, .. }) {
-        return "no store yet".to_owned();
+        return vec!["no store yet".to_owned()];
     }
-    let is_one = observation.operations.len() == 1;
-    let of = |(name, seen): (&String, &crate::record::OperationSeen)| {
-        let name = if is_one { String::new() } else { format!("{name}: ") };
-        let ledger = seen.ledger.as_ref();
-        let ledger = ledger.map_or(String::new(), |reading| format!(", ledger {}", count(reading)));
-        format!("{name}effects {}{ledger}", count(&seen.effects))
+    let of = |kind: &str| {
+        let counted = observation.operations.iter().take(OPERATIONS_MAX);
+        let counted = counted.filter_map(|(name, seen)| Some((name, count(seen.reading(kind)?))));
+        let is_one = observation.operations.len() == 1;
+        let counted: Vec<String> = counted
+            .map(|(name, count)| if is_one { count } else { format!("{name} {count}") })
+            .collect();
+        (!counted.is_empty()).then(|| format!("{kind} {}", counted.join(", ")))
     };
-    let mut parts: Vec<String> = observation.operations.iter().take(OPERATIONS_MAX).map(of).collect();
-    let more = observation.operations.len().saturating_sub(OPERATIONS_MAX);
-    if more > 0 {
-        parts.push(format!("{more} more"));
+    let lines = [EFFECTS, LEDGER].into_iter().filter_map(of);
+    if observation.operations.len() == 1 {
+        return vec![cut(&lines.collect::<Vec<_>>().join(", "))];
     }
-    cut(&parts.join("; "))
+    let more = observation.operations.len().saturating_sub(OPERATIONS_MAX);
+    let more = (more > 0).then(|| format!("and {more} operations more"));
+    lines.chain(more).map(|line| cut(&line)).collect()
 }
 
 /// How many rows a reading has, in a word.
