@@ -298,7 +298,7 @@ fn write_verdicts(markup: &mut Markup, glance: &RunGlance) {
                     for name in ["Verdict", "Case"] {
                         markup.leaf("th", &[("scope", "col")], name);
                     }
-                    markup.leaf("th", &[("scope", "col"), ("class", "number")], "Time");
+                    markup.leaf("th", &[("scope", "col"), ("class", "number time")], "Time");
                 });
             });
             markup.element("tbody", &[], |markup| {
@@ -333,7 +333,7 @@ fn write_verdict(markup: &mut Markup, glance: &RunGlance, case: &CaseGlance, id:
         });
         let time = case.verdict.as_ref();
         let time = time.map_or_else(|| "–".to_owned(), |summary| format!("{} ms", millis(summary.micros)));
-        markup.leaf("td", &[("class", "number")], &time);
+        markup.leaf("td", &[("class", "number time")], &time);
     });
 }
 

@@ -12,8 +12,12 @@ const TIME_X: usize = 48;
 /// The lane of the harness.
 const HARNESS_X: usize = 152;
 
-/// Between two lanes.
-const LANE: usize = 236;
+/// Between two lanes: as much as lets the store stand on the page, within these.
+const LANE_MAX: usize = 236;
+const LANE_MIN: usize = 130;
+
+/// How wide a picture is where that is possible.
+const WIDTH: usize = 1128;
 
 /// How wide a flag at the store is.
 const FLAG: usize = 214;
@@ -74,6 +78,8 @@ pub(super) fn draw(markup: &mut Markup, scene: &Scene, named: &Named<'_>) {
 struct Drawing<'a> {
     scene: &'a Scene,
     id: &'a str,
+    /// Between two lanes.
+    lane: usize,
     /// The middle of each mark.
     ys: Vec<usize>,
     bottom: usize,
@@ -92,7 +98,16 @@ impl<'a> Drawing<'a> {
             bottom - height / 2
         };
         let ys = scene.marks.iter().map(place).collect();
-        Self { scene, id, ys, bottom }
+        // Half a lane lies between the last process and the store.
+        let halves = scene.processes.len() * 2 + 1;
+        let lane = (WIDTH - HARNESS_X - FLAG - 16) * 2 / halves;
+        Self {
+            scene,
+            id,
+            lane: lane.clamp(LANE_MIN, LANE_MAX),
+            ys,
+            bottom,
+        }
     }
 
     fn width(&self) -> usize {
@@ -104,11 +119,11 @@ impl<'a> Drawing<'a> {
     }
 
     fn process_x(&self, process: usize) -> usize {
-        HARNESS_X + LANE * (process + 1)
+        HARNESS_X + self.lane * (process + 1)
     }
 
     fn store_x(&self) -> usize {
-        HARNESS_X + LANE * self.scene.processes.len() + LANE / 2
+        HARNESS_X + self.lane * self.scene.processes.len() + self.lane / 2
     }
 
     fn marked(&self) -> impl Iterator<Item = (&Mark, usize)> {
@@ -140,7 +155,7 @@ impl<'a> Drawing<'a> {
         middle(markup, "head", HARNESS_X, 20, "harness");
         middle(markup, "head", store, 20, "the store");
         for (process, name) in self.scene.processes.iter().enumerate() {
-            middle(markup, "head", self.process_x(process), 20, &fitted(name, LANE - 20));
+            middle(markup, "head", self.process_x(process), 20, &fitted(name, self.lane - 20));
             self.lifetimes(markup, process);
         }
     }
@@ -247,7 +262,7 @@ impl<'a> Drawing<'a> {
             }
             What::Clock(text) => {
                 line(markup, "clock", (HARNESS_X - 30, y), (self.store_x() + 30, y));
-                middle(markup, "odd", HARNESS_X + LANE / 2, y - 5, text);
+                self::text(markup, "odd", HARNESS_X + 14, y - 5, text);
             }
             What::Step(..) | What::Noise(_) => {}
         }
@@ -360,7 +375,7 @@ fn height(mark: &Mark) -> usize {
 fn number(markup: &mut Markup, y: usize, mark: &Mark) {
     end(markup, "seq", SEQ_X, y + 4, &mark.seq.to_string());
     let time = format!("{}.{} ms", mark.at / 1000, mark.at % 1000 / 100);
-    text(markup, "time", TIME_X, y + 4, &time);
+    text(markup, "moment", TIME_X, y + 4, &time);
 }
 
 /// As much of a text as has room.
