@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::counts::scrolling;
+use super::counts::{data_class, scrolling};
 use super::markup::Markup;
 use crate::case::{Basis, Case, Check};
 use crate::record::{CaseVerdict, CheckOutcome, CheckResult};
@@ -77,8 +77,9 @@ fn write_check(
                 });
             }
             markup.leaf("td", &[("class", "data path")], path);
-            markup.leaf("td", &[("class", "data")], &cut(expected, VALUE_CHARS_MAX));
-            markup.leaf("td", &[("class", "data")], &cut(found, VALUE_CHARS_MAX));
+            for value in [expected, found] {
+                markup.leaf("td", &[("class", data_class(value))], &cut(value, VALUE_CHARS_MAX));
+            }
         });
     }
 }

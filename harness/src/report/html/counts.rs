@@ -17,6 +17,9 @@ const COLUMNS_MAX: usize = 40;
 /// How much of one cell is shown, in characters.
 const CELL_CHARS_MAX: usize = 240;
 
+/// A text of more characters than this is long.
+const LONG_CHARS: usize = 48;
+
 /// Writes the counts of each observation, and where each row came from.
 pub(super) fn write(markup: &mut Markup, observations: &[Observation], verdict: Option<&CaseVerdict>, id: &str) {
     if observations.is_empty() {
@@ -200,9 +203,22 @@ fn heading(markup: &mut Markup, text: &str) {
 }
 
 fn cell(markup: &mut Markup, value: &Value) {
-    let class = if value.is_number() { "number data" } else { "data" };
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let class = if value.is_number() {
+        "number data"
+    } else {
+        data_class(&text)
+    };
     markup.leaf("td", &[("class", class)], &cut(&text, CELL_CHARS_MAX));
+}
+
+/// The look of a cell that holds data: a long text gets room.
+pub(super) fn data_class(text: &str) -> &'static str {
+    if text.chars().count() > LONG_CHARS {
+        "data long"
+    } else {
+        "data"
+    }
 }
 
 /// A table that scrolls by itself where it is wider than the page, also by keyboard.

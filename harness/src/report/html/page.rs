@@ -63,7 +63,9 @@ impl HtmlCases<'_> {
         observation: impl FnMut(&str, &str) -> Result<Observation, String>,
     ) {
         let gathered = gather(lines, observation, &mut self.frames_bytes);
-        let is_open = self.opened < OPENED_MAX && of.about.is_none() && (self.few.contains(&of.glance.case) || is_worth_a_look(of.glance));
+        let is_open = self.opened < OPENED_MAX
+            && of.about.is_none()
+            && (self.few.contains(&of.glance.case) || is_worth_a_look(of.glance));
         self.opened += usize::from(is_open);
         let id = if of.about.is_some() {
             "probe".to_owned()
@@ -154,7 +156,10 @@ fn result(glance: &RunGlance) -> String {
     if totals.is_empty() {
         return "nothing was judged".to_owned();
     }
-    let parts: Vec<String> = totals.iter().map(|(count, word, _)| format!("{count} {word}")).collect();
+    let parts: Vec<String> = totals
+        .iter()
+        .map(|(count, word, _)| format!("{count} {word}"))
+        .collect();
     parts.join(", ")
 }
 

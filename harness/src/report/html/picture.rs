@@ -155,7 +155,13 @@ impl<'a> Drawing<'a> {
         middle(markup, "head", HARNESS_X, 20, "harness");
         middle(markup, "head", store, 20, "the store");
         for (process, name) in self.scene.processes.iter().enumerate() {
-            middle(markup, "head", self.process_x(process), 20, &fitted(name, self.lane - 20));
+            middle(
+                markup,
+                "head",
+                self.process_x(process),
+                20,
+                &fitted(name, self.lane - 20),
+            );
             self.lifetimes(markup, process);
         }
     }
@@ -352,7 +358,13 @@ impl<'a> Drawing<'a> {
         let top = y - half;
         text(markup, "flag-name", x + 22, top + 13, &fitted(name, FLAG - 30));
         for (index, line) in lines.iter().enumerate() {
-            text(markup, "flag-text", x + 22, top + 26 + LINE * index, &fitted(line, FLAG - 30));
+            text(
+                markup,
+                "flag-text",
+                x + 22,
+                top + 26 + LINE * index,
+                &fitted(line, FLAG - 30),
+            );
         }
     }
 }

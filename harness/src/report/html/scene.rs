@@ -1,9 +1,7 @@
 //! What a picture of one case shows, as a value: lanes, and marks from top to bottom. `picture` draws it.
 
 use crate::readback::Rows;
-use crate::record::{
-    Body, Direction, EFFECTS, Event, LEDGER, Message, Observation, ReadFrom, Reading, ReadingOutcome,
-};
+use crate::record::{Body, Direction, EFFECTS, Event, LEDGER, Message, Observation, ReadFrom, Reading, ReadingOutcome};
 use crate::report::frame::{gist, shortened};
 use crate::report::story::{Kind, Told};
 use crate::report::timeline::ended;
