@@ -11,8 +11,8 @@ use crate::case::Case;
 use crate::plan::Plan;
 use crate::record::{Body, CaseVerdict, Evidence, Line, NothingRunKind, Reader, Run, RunState};
 use crate::report::{
-    CaseGlance, CaseReport, ControlReport, OperationReport, Printer, RunGlance, RunReport, Style, plain, show_case,
-    show_end, show_overview, show_server, show_target, span,
+    CaseGlance, CaseReport, ControlReport, OperationReport, Printer, RunGlance, RunReport, RunTotals, Style, plain,
+    show_case, show_end, show_overview, show_server, show_target, span,
 };
 
 /// The evidence of a run, read once.
@@ -58,6 +58,23 @@ impl Kept {
             Some(reason) => format!("{}: {reason}", report.exit),
             None => format!("{} (unless a --deny said otherwise)", report.exit),
         }
+    }
+
+    /// How many of each verdict there are, of what was asked for. As in the run, a control counts where it was named.
+    pub(super) fn totals(&self) -> RunTotals {
+        let run = self.glance.run.as_deref();
+        let is_among = |kept: &&KeptCase, ids: fn(&Run) -> &Vec<String>| {
+            run.is_none_or(|run| ids(run).contains(&kept.glance.case))
+        };
+        let counted = self.cases.iter().filter(|kept| {
+            is_among(kept, |run| &run.requested)
+                && (self.control_of(kept).is_none() || is_among(kept, |run| &run.named))
+        });
+        let mut totals = RunTotals::default();
+        for summary in counted.filter_map(|kept| kept.glance.verdict.as_ref()) {
+            totals.add(summary.verdict);
+        }
+        totals
     }
 
     /// Prints the run as `harness run` did. What is not whole is shown as far as it goes.

@@ -24,6 +24,7 @@ pub(super) fn of(kept: &Kept) -> String {
     let word = quoted(&kept.word);
     let of = HtmlOf {
         glance: &kept.glance,
+        totals: kept.totals(),
         exit: &exit,
         seal: seal.as_deref(),
         word: &word,

@@ -36,7 +36,7 @@ pub(super) fn write(markup: &mut Markup, case: Option<&Case>, contract: Option<&
         for check in checks {
             let defined = case.and_then(|case| case.checks.iter().find(|known| known.id == check.id));
             markup.element("tbody", &[], |markup| {
-                write_check(markup, check, defined, contract, verdict)
+                write_check(markup, check, defined, contract, verdict);
             });
         }
     });

@@ -131,13 +131,13 @@ impl Gathered {
     fn event(&mut self, event: &Event, told: Vec<Told>, seen: Option<Observation>, last: u64, budget: &mut usize) {
         self.scene.add(event, &told, seen.as_ref());
         self.has_ended |= matches!(event.body, Body::CaseEnded { .. });
-        let frame = match &event.body {
-            Body::Message(message) => {
-                self.frames += 1;
-                Some(frame(message, budget))
-            }
-            _ => None,
+        let message = if let Body::Message(message) = &event.body {
+            Some(message)
+        } else {
+            None
         };
+        self.frames += usize::from(message.is_some());
+        let frame = message.map(|message| frame(message, budget));
         let observed = seen.filter(|_| self.observations.len() < OBSERVATIONS_MAX);
         let observed = observed.map(|observation| {
             self.observations.push(observation);
@@ -158,15 +158,13 @@ impl Gathered {
 
 /// An event of which the story says nothing.
 fn plainly(body: &Body) -> Vec<Told> {
-    let (label, text) = match body {
-        Body::CasePlanned { plan, .. } => {
-            let steps = counted(plan.steps.len(), "step", "steps");
-            ("planned", format!("{steps} on {}", plan.target))
-        }
-        Body::ProcessStarted { pid, command, .. } => {
-            ("process", format!("started as pid {pid}: {}", command.join(" ")))
-        }
-        other => ("then", in_words(other).1),
+    let (label, text) = if let Body::CasePlanned { plan, .. } = body {
+        let steps = counted(plan.steps.len(), "step", "steps");
+        ("planned", format!("{steps} on {}", plan.target))
+    } else if let Body::ProcessStarted { pid, command, .. } = body {
+        ("process", format!("started as pid {pid}: {}", command.join(" ")))
+    } else {
+        ("then", in_words(body).1)
     };
     if text.is_empty() {
         return Vec::new();

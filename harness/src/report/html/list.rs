@@ -7,9 +7,12 @@ use crate::counted::counted;
 use crate::report::printer::Style;
 use crate::report::story::Told;
 
+/// The heading of a step, where it is one, and what belongs to it.
+type Group<'a> = (Option<(usize, &'a str)>, Vec<&'a Item>);
+
 /// Writes the list. `id` begins the names of its events, `show` the command that has what is left out.
 pub(super) fn write(markup: &mut Markup, gathered: &Gathered, id: &str, show: &str) {
-    let mut groups: Vec<(Option<(usize, &str)>, Vec<&Item>)> = vec![(None, Vec::new())];
+    let mut groups: Vec<Group<'_>> = vec![(None, Vec::new())];
     for item in &gathered.items {
         match item {
             Item::Step(number, does) => groups.push((Some((*number, does)), Vec::new())),
@@ -103,7 +106,7 @@ fn write_frame(
             }
         });
         let attributes = name.map(|name| ("id", name));
-        let attributes = attributes.as_ref().map_or(&[][..], std::slice::from_ref);
+        let attributes = attributes.as_slice();
         markup.element("div", attributes, |markup| {
             if let Some(json) = &frame.json {
                 markup.element("pre", &[], |markup| markup.lines(json));

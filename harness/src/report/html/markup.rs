@@ -1,7 +1,7 @@
 //! The one way to write HTML. Names of elements and attributes are words of this program; a text or a value gets in only
 //! escaped; what is opened is closed.
 
-use super::escape::{Unseen, push_escaped};
+use super::escape::{Place, push_escaped};
 
 /// Attributes: a name of ours and any value.
 pub(super) type Attributes<'a> = &'a [(&'static str, &'a str)];
@@ -31,7 +31,7 @@ impl Markup {
     /// An element that holds a text in which no other element may stand: `title`, and everything in a picture.
     pub(super) fn words(&mut self, name: &'static str, attributes: Attributes<'_>, text: &str) {
         self.element(name, attributes, |markup| {
-            push_escaped(&mut markup.text, text, Unseen::Plain);
+            push_escaped(&mut markup.text, text, Place::Attribute);
         });
     }
 
@@ -43,7 +43,7 @@ impl Markup {
 
     /// A text.
     pub(super) fn text(&mut self, text: &str) {
-        push_escaped(&mut self.text, text, Unseen::Marked);
+        push_escaped(&mut self.text, text, Place::Content);
     }
 
     /// Lines that a formatter of ours broke: their ends stay ends.
@@ -86,7 +86,7 @@ impl Markup {
             self.text.push(' ');
             self.text.push_str(name);
             self.text.push_str("=\"");
-            push_escaped(&mut self.text, value, Unseen::Plain);
+            push_escaped(&mut self.text, value, Place::Attribute);
             self.text.push('"');
         }
     }

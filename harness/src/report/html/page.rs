@@ -14,6 +14,7 @@ use crate::report::console::millis;
 use crate::report::frame::cut;
 use crate::report::overview::{CaseGlance, RunGlance, incomplete};
 use crate::report::printer::Printer;
+use crate::report::result::RunTotals;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -34,6 +35,8 @@ const REASON_CHARS_MAX: usize = 300;
 pub struct HtmlOf<'a> {
     /// The run.
     pub glance: &'a RunGlance,
+    /// How many of each verdict among the requested cases, as the run counted them.
+    pub totals: RunTotals,
     /// What `harness run` exited with, as far as it follows from the evidence, in words.
     pub exit: &'a str,
     /// SHA-256 of `SHA256SUMS`, where it is there.
@@ -82,7 +85,7 @@ pub fn html_page(of: &HtmlOf<'_>, write_cases: impl FnOnce(&mut HtmlCases<'_>)) 
     let mut markup = Markup::default();
     markup.doctype();
     markup.element("html", &[("lang", "en")], |markup| {
-        markup.element("head", &[], |markup| write_head(markup, &title(of.glance)));
+        markup.element("head", &[], |markup| write_head(markup, &title(of)));
         markup.line_end();
         markup.element("body", &[], |markup| {
             markup.leaf("a", &[("class", "skip"), ("href", "#verdicts")], "Skip to the verdicts");
@@ -127,32 +130,33 @@ fn write_head(markup: &mut Markup, title: &str) {
     markup.style_sheet(STYLE);
 }
 
-fn title(glance: &RunGlance) -> String {
-    let run = glance.run.as_ref();
+fn title(of: &HtmlOf<'_>) -> String {
+    let run = of.glance.run.as_ref();
     let target = run.map_or("a run that cannot be read", |run| run.target.name.as_str());
-    format!("{}: {target}", result(glance))
+    format!("{}: {target}", result(of))
 }
 
 /// What the requested cases came to: how many, which word, and how that looks.
-fn totals(glance: &RunGlance) -> Vec<(usize, &'static str, &'static str)> {
-    let of = |(verdict, word, class): &(Verdict, &'static str, &'static str)| {
-        let cases = glance.cases.iter().filter(|case| is_requested(glance, case));
-        let verdicts = cases.filter_map(|case| case.verdict.as_ref());
-        let count = verdicts.filter(|summary| summary.verdict == *verdict).count();
-        (count > 0).then_some((count, *word, *class))
-    };
+fn totals(of: &HtmlOf<'_>) -> Vec<(usize, &'static str, &'static str)> {
+    let RunTotals {
+        pass,
+        fail,
+        unguarded,
+        unsupported,
+        inconclusive,
+    } = of.totals;
     let words = [
-        (Verdict::Fail, "failed", "bad"),
-        (Verdict::Unguarded, "unguarded", "odd"),
-        (Verdict::Inconclusive, "inconclusive", "odd"),
-        (Verdict::Pass, "passed", "good"),
-        (Verdict::Unsupported, "unsupported", "dim"),
+        (fail, "failed", "bad"),
+        (unguarded, "unguarded", "odd"),
+        (inconclusive, "inconclusive", "odd"),
+        (pass, "passed", "good"),
+        (unsupported, "unsupported", "dim"),
     ];
-    words.iter().filter_map(of).collect()
+    words.into_iter().filter(|(count, ..)| *count > 0).collect()
 }
 
-fn result(glance: &RunGlance) -> String {
-    let totals = totals(glance);
+fn result(of: &HtmlOf<'_>) -> String {
+    let totals = totals(of);
     if totals.is_empty() {
         return "nothing was judged".to_owned();
     }
@@ -163,9 +167,9 @@ fn result(glance: &RunGlance) -> String {
     parts.join(", ")
 }
 
-fn write_result(markup: &mut Markup, glance: &RunGlance) {
+fn write_result(markup: &mut Markup, of: &HtmlOf<'_>) {
     markup.element("p", &[("class", "result")], |markup| {
-        let totals = totals(glance);
+        let totals = totals(of);
         if totals.is_empty() {
             markup.text("Nothing was judged");
         }
@@ -206,7 +210,7 @@ fn write_about(markup: &mut Markup, of: &HtmlOf<'_>) {
     markup.leaf("p", &[("class", "kicker")], "harness report");
     let name = glance.run.as_ref().map_or("A run", |run| run.target.name.as_str());
     markup.leaf("h1", &[], name);
-    write_result(markup, glance);
+    write_result(markup, of);
     write_alerts(markup, glance);
     markup.element("dl", &[("class", "facts about")], |markup| {
         if let Some(run) = &glance.run {

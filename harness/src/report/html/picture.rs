@@ -89,11 +89,7 @@ impl<'a> Drawing<'a> {
     fn of(scene: &'a Scene, id: &'a str) -> Self {
         let mut bottom = HEAD;
         let place = |mark: &Mark| {
-            let height = if matches!(mark.what, What::Step(..)) {
-                STEP
-            } else {
-                MARK
-            };
+            let height = height(mark);
             bottom += height;
             bottom - height / 2
         };
@@ -241,8 +237,8 @@ impl<'a> Drawing<'a> {
                 to_server,
                 withheld,
                 text,
-            } => self.frame(markup, y, self.process_x(*process), (*to_server, *withheld), text),
-            What::Unsent(process, reason) => self.unsent(markup, y, self.process_x(*process), reason),
+            } => draw_frame(markup, y, self.process_x(*process), (*to_server, *withheld), text),
+            What::Unsent(process, reason) => draw_unsent(markup, y, self.process_x(*process), reason),
             What::Started(process) => {
                 let x = self.process_x(*process);
                 path(markup, "start", &format!("M{} {} h16 l-8 10 z", x - 8, y - 5));
@@ -253,7 +249,7 @@ impl<'a> Drawing<'a> {
                 line(markup, "end", (x - 11, y), (x + 11, y));
                 self::text(markup, class, x + 18, y + 4, &fitted(text, FLAG));
             }
-            What::Signal { process, signal, text } => self.signal(markup, y, self.process_x(*process), *signal, text),
+            What::Signal { process, signal, text } => draw_signal(markup, y, self.process_x(*process), *signal, text),
             What::Store { name, lines, tone } => self.flag(markup, y, name, lines, *tone),
             What::Harness { text, tone } => {
                 disc(markup, HARNESS_X, y);
@@ -271,71 +267,6 @@ impl<'a> Drawing<'a> {
                 self::text(markup, "odd", HARNESS_X + 14, y - 5, text);
             }
             What::Step(..) | What::Noise(_) => {}
-        }
-    }
-
-    /// An arrow; of a reply that was withheld, one that breaks off.
-    fn frame(&self, markup: &mut Markup, y: usize, x: usize, (to_server, withheld): (bool, bool), label: &str) {
-        let (left, right) = (HARNESS_X + 4, x - 5);
-        let room = right - left - 26;
-        if withheld {
-            let stop = left + (right - left) * 2 / 5;
-            line(markup, "arrow broken", (right, y + 5), (stop + 9, y + 5));
-            cross(markup, stop, y + 5);
-            let label = fitted(label, right - stop);
-            end(markup, "label bad", right - 6, y - 1, &label);
-            end(markup, "bad", stop - 12, y + 9, "withheld");
-            return;
-        }
-        line(markup, "arrow", (left, y + 5), (right, y + 5));
-        if to_server {
-            path(markup, "point", &format!("M{right} {} l-9 -4.5 v9 z", y + 5));
-            text(markup, "label", left + 8, y - 1, &fitted(label, room));
-        } else {
-            path(markup, "point", &format!("M{left} {} l9 -4.5 v9 z", y + 5));
-            end(markup, "label", right - 8, y - 1, &fitted(label, room));
-        }
-    }
-
-    fn unsent(&self, markup: &mut Markup, y: usize, x: usize, reason: &str) {
-        let (left, right) = (HARNESS_X + 4, x - 5);
-        let stop = left + (right - left) * 3 / 5;
-        line(markup, "arrow broken", (left, y + 5), (stop - 9, y + 5));
-        cross(markup, stop, y + 5);
-        text(
-            markup,
-            "label bad",
-            left + 8,
-            y - 1,
-            &fitted(&format!("not sent: {reason}"), right - left),
-        );
-    }
-
-    fn signal(&self, markup: &mut Markup, y: usize, x: usize, signal: Signal, label: &str) {
-        match signal {
-            Signal::Kill => {
-                // The bolt of a kill strikes from the harness.
-                line(markup, "strike", (HARNESS_X + 4, y), (x - 12, y));
-                rectangle(markup, "kill", x - 11, y - 11, 22, 22, 11);
-                path(
-                    markup,
-                    "kill-cross",
-                    &format!("M{} {} l10 10 m0 -10 l-10 10", x - 5, y - 5),
-                );
-                text(markup, "bad strong", x + 18, y + 4, &fitted(label, FLAG));
-            }
-            Signal::Pause => {
-                path(markup, "glyph", &format!("M{} {} v14 m6 -14 v14", x - 3, y - 7));
-                text(markup, "odd", x + 16, y + 4, "paused (SIGSTOP)");
-            }
-            Signal::Resume => {
-                path(markup, "start", &format!("M{} {} l12 7 l-12 7 z", x - 5, y - 7));
-                text(markup, "odd", x + 16, y + 4, "goes on (SIGCONT)");
-            }
-            Signal::Other => {
-                disc(markup, x, y);
-                text(markup, "note", x + 16, y + 4, &fitted(label, FLAG));
-            }
         }
     }
 
@@ -365,6 +296,71 @@ impl<'a> Drawing<'a> {
                 top + 26 + LINE * index,
                 &fitted(line, FLAG - 30),
             );
+        }
+    }
+}
+
+/// An arrow; of a reply that was withheld, one that breaks off.
+fn draw_frame(markup: &mut Markup, y: usize, x: usize, (to_server, withheld): (bool, bool), label: &str) {
+    let (left, right) = (HARNESS_X + 4, x - 5);
+    let room = right - left - 26;
+    if withheld {
+        let stop = left + (right - left) * 2 / 5;
+        line(markup, "arrow broken", (right, y + 5), (stop + 9, y + 5));
+        cross(markup, stop, y + 5);
+        let label = fitted(label, right - stop);
+        end(markup, "label bad", right - 6, y - 1, &label);
+        end(markup, "bad", stop - 12, y + 9, "withheld");
+        return;
+    }
+    line(markup, "arrow", (left, y + 5), (right, y + 5));
+    if to_server {
+        path(markup, "point", &format!("M{right} {} l-9 -4.5 v9 z", y + 5));
+        text(markup, "label", left + 8, y - 1, &fitted(label, room));
+    } else {
+        path(markup, "point", &format!("M{left} {} l9 -4.5 v9 z", y + 5));
+        end(markup, "label", right - 8, y - 1, &fitted(label, room));
+    }
+}
+
+fn draw_unsent(markup: &mut Markup, y: usize, x: usize, reason: &str) {
+    let (left, right) = (HARNESS_X + 4, x - 5);
+    let stop = left + (right - left) * 3 / 5;
+    line(markup, "arrow broken", (left, y + 5), (stop - 9, y + 5));
+    cross(markup, stop, y + 5);
+    text(
+        markup,
+        "label bad",
+        left + 8,
+        y - 1,
+        &fitted(&format!("not sent: {reason}"), right - left),
+    );
+}
+
+fn draw_signal(markup: &mut Markup, y: usize, x: usize, signal: Signal, label: &str) {
+    match signal {
+        Signal::Kill => {
+            // The bolt of a kill strikes from the harness.
+            line(markup, "strike", (HARNESS_X + 4, y), (x - 12, y));
+            rectangle(markup, "kill", x - 11, y - 11, 22, 22, 11);
+            path(
+                markup,
+                "kill-cross",
+                &format!("M{} {} l10 10 m0 -10 l-10 10", x - 5, y - 5),
+            );
+            text(markup, "bad strong", x + 18, y + 4, &fitted(label, FLAG));
+        }
+        Signal::Pause => {
+            path(markup, "glyph", &format!("M{} {} v14 m6 -14 v14", x - 3, y - 7));
+            text(markup, "odd", x + 16, y + 4, "paused (SIGSTOP)");
+        }
+        Signal::Resume => {
+            path(markup, "start", &format!("M{} {} l12 7 l-12 7 z", x - 5, y - 7));
+            text(markup, "odd", x + 16, y + 4, "goes on (SIGCONT)");
+        }
+        Signal::Other => {
+            disc(markup, x, y);
+            text(markup, "note", x + 16, y + 4, &fitted(label, FLAG));
         }
     }
 }
