@@ -96,7 +96,8 @@ pub(crate) enum Kind {
 }
 
 /// Control sequences, line ends, and what build logs read as commands.
-const HOSTILE: &str = "\u{1b}[2J\u{1b}[1;31mPASS\u{7}\r\n::error::forged\nPASS  forged\u{9b}2K\u{202e}\u{8}";
+const HOSTILE: &str = "\u{1b}[2J\u{1b}[1;31mPASS\u{7}\r\n::error::forged\nPASS  forged\u{9b}2K\u{202e}\u{8}\
+    </title></style></pre><script>document.title='forged'</script><img src=x onerror=alert(1)>\" onload=\"x' --><!-- ]]> &lt;";
 
 const BIG_LINE_BYTES: usize = 50 * 1024 * 1024;
 

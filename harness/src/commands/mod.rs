@@ -12,6 +12,7 @@ mod fingerprint;
 mod list;
 mod next_command;
 mod prove;
+mod report;
 mod run;
 mod schema;
 mod show;
@@ -101,6 +102,7 @@ enum Command {
     List(list::ListArguments),
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
+    Report(report::ReportArguments),
     Verify(verify::VerifyArguments),
     Export(export::ExportArguments),
     Prove(prove::ProveArguments),
@@ -135,6 +137,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
         Command::Show(arguments) => show::show(&arguments, &mut printer),
+        Command::Report(arguments) => report::report(&arguments, &mut printer),
         // What is unpacked is removed by the guard, whatever ends this.
         Command::Verify(arguments) if arguments.unpacks() => {
             guarded(&mut printer, |printer, _| verify::verify(&arguments, printer))

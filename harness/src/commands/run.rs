@@ -1,22 +1,23 @@
 //! `harness run`: which target, which cases, and what it came to.
 
 mod dry_run;
+pub(super) mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
+use self::status::{Deny, judge_run};
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format, built_in_defects, next_command, refuse, story};
-use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
 use crate::conduct::{ConductError, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
-use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
+use crate::record::RunState;
 use crate::report::{
     Printer, RunReport, Style, plain, show_case, show_case_lines, show_effect, show_end, show_server, show_target, span,
 };
@@ -75,17 +76,6 @@ pub(super) struct RunArguments {
     /// Command of the server under test
     #[arg(last = true, conflicts_with_all = ["target", "stdio"])]
     command: Vec<String>,
-}
-
-/// What `--deny` can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-enum Deny {
-    /// An effect doubled or was lost that nobody had promised to guard
-    Unguarded,
-    /// A case that the target lacks a surface for
-    Unsupported,
-    /// A SHOULD of the specification that is not met, lines on standard output that are no messages, a server that does not end
-    Warnings,
 }
 
 /// Runs the cases.
@@ -250,85 +240,6 @@ fn write_expected(
             Some(ExitStatus::Inconclusive)
         }
     }
-}
-
-/// From verdicts to the exit status, in the order of precedence of [`ExitStatus`].
-fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) -> (ExitStatus, Option<&'static str>) {
-    let baseline = report.baseline.as_ref();
-    let is_listed = |case: &str, check: Option<&str>| baseline.is_some_and(|baseline| baseline.lists(case, check));
-    let is_warned = |verdict: &CaseVerdict| {
-        let case = verdict.case.as_str();
-        let mut checks = verdict.checks.iter();
-        let is_warning = |outcome: CheckOutcome| outcome == CheckOutcome::Warning;
-        (!verdict.warnings.is_empty() && !is_listed(case, None))
-            || checks.any(|check| is_warning(check.outcome) && !is_listed(case, Some(&check.id)))
-    };
-    let denied = |what: Deny| deny.contains(&what);
-    let nothing_run = report.totals.pass + report.totals.unguarded == 0
-        && !report.cases.iter().any(|case| case.requested && case.is_expected());
-    let rules = [
-        (report.any(Verdict::Fail, false), ExitStatus::Failed, "a case failed"),
-        (
-            report.any(Verdict::Unguarded, true),
-            ExitStatus::Failed,
-            "a case that was named is unguarded",
-        ),
-        (
-            denied(Deny::Unguarded) && report.any(Verdict::Unguarded, false),
-            ExitStatus::Failed,
-            "a case is unguarded, and --deny says that it must not be",
-        ),
-        (
-            denied(Deny::Unsupported) && report.any(Verdict::Unsupported, false),
-            ExitStatus::Failed,
-            "a case is unsupported, and --deny says that it must not be (leave it out with --skip)",
-        ),
-        (
-            denied(Deny::Warnings) && report.cases.iter().any(|case| is_warned(&case.verdict)),
-            ExitStatus::Failed,
-            "there are warnings, and --deny says that there must not be",
-        ),
-        (
-            baseline.is_some_and(BaselineReport::has_stale),
-            ExitStatus::Failed,
-            "an entry of the expected failures does not fail",
-        ),
-        (
-            baseline.is_some_and(BaselineReport::has_past),
-            ExitStatus::Failed,
-            "an entry of the expected failures is past its date",
-        ),
-        (
-            baseline.is_some_and(BaselineReport::has_regression),
-            ExitStatus::Failed,
-            "a case got worse than expected",
-        ),
-        (
-            report.any(Verdict::Inconclusive, false),
-            ExitStatus::Inconclusive,
-            "a case is inconclusive",
-        ),
-        (
-            report.any(Verdict::Unsupported, true),
-            ExitStatus::Inconclusive,
-            "a case that was named is unsupported",
-        ),
-        (
-            nothing_run && report.tools.is_some(),
-            ExitStatus::Inconclusive,
-            "the server starts, and nothing was tested: no write is named",
-        ),
-        (
-            report.blind.is_some(),
-            ExitStatus::Inconclusive,
-            "what the server writes could not be found, so no case was run",
-        ),
-        (nothing_run, ExitStatus::Inconclusive, "nothing was run"),
-    ];
-    let first = rules.into_iter().find(|(applies, ..)| *applies);
-    first.map_or((ExitStatus::Success, None), |(_, status, reason)| {
-        (status, Some(reason))
-    })
 }
 
 fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, String> {

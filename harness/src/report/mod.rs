@@ -11,10 +11,12 @@
 //! - [`offer`]: what a server offers, where its write is not named.
 //! - [`frame`]: one frame in a few words.
 //! - [`overview`]: a run of the past for people.
+//! - [`html`]: the same as a page for a browser.
 
 mod baseline;
 mod console;
 mod frame;
+mod html;
 mod missing;
 mod offer;
 mod overview;
@@ -26,6 +28,7 @@ mod timeline;
 
 pub use baseline::show_baseline;
 pub use console::{show_case, show_case_lines, show_control_line, show_effect, show_end, show_server, show_target};
+pub use html::{HtmlCase, HtmlCases, HtmlOf, html_page};
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
 pub use result::{

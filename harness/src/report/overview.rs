@@ -77,7 +77,7 @@ pub struct Glance {
 
 impl RunGlance {
     /// Whether this run came to its end, or was stopped in order.
-    fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.sealed && self.run.as_ref().is_some_and(|run| run.state == RunState::Finished)
     }
 }
@@ -152,7 +152,8 @@ fn show_run(printer: &mut Printer, run: &Run) {
     }
 }
 
-fn incomplete(sealed: bool, state: Option<RunState>) -> &'static str {
+/// Why evidence is not whole.
+pub(super) fn incomplete(sealed: bool, state: Option<RunState>) -> &'static str {
     match (sealed, state) {
         (false, _) => "there is no SHA256SUMS: the run is still at work, or was cut off",
         (true, Some(RunState::Interrupted)) => "the user stopped the run; what it had done until then is here",
@@ -160,15 +161,20 @@ fn incomplete(sealed: bool, state: Option<RunState>) -> &'static str {
     }
 }
 
-/// One case: verdict, name, title, time; and why, where it is not a pass.
-pub fn show_case_heading(printer: &mut Printer, case: &CaseGlance) {
-    let (text, style) = match (&case.verdict, &case.record) {
+/// What one case came to, in a word.
+pub(super) fn case_word(case: &CaseGlance) -> (&'static str, Style) {
+    match (&case.verdict, &case.record) {
         (Some(summary), _) => word(summary.verdict),
         (None, Some(record)) if record.ended => ("NO VERDICT", Style::Odd),
         (None, Some(_)) => ("CUT OFF", Style::Odd),
         (None, None) if case.problem.is_some() => ("UNREADABLE", Style::Odd),
         (None, None) => ("NOT BEGUN", Style::Odd),
-    };
+    }
+}
+
+/// One case: verdict, name, title, time; and why, where it is not a pass.
+pub fn show_case_heading(printer: &mut Printer, case: &CaseGlance) {
+    let (text, style) = case_word(case);
     let family = case
         .family
         .as_ref()

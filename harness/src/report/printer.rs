@@ -281,7 +281,7 @@ fn escape_json(text: &str) -> String {
 
 /// Controls (C0, DEL, C1), line and paragraph separators, marks and overrides of direction, and the invisible. All of
 /// them lie below U+10000, so one `\uXXXX` writes each in JSON.
-fn is_treacherous(c: char) -> bool {
+pub(super) fn is_treacherous(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -32,6 +32,7 @@
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
 //! | `story.rs` | a case as a story: all of its steps, and nothing that a server wrote unescaped |
+//! | `report.rs` | a run as a page and as text: whole, harmless, and what the run said |
 //! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
 //! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
 //! | `fingerprint.rs` | the fingerprint of a request, every refusal with its place, and the key nowhere |
@@ -69,6 +70,7 @@ mod proofs;
 mod prove;
 mod reference;
 mod refusals;
+mod report;
 mod revisions;
 mod second_verifier;
 mod show;

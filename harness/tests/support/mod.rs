@@ -11,6 +11,7 @@ use std::time::Duration;
 
 pub(crate) mod broker;
 pub(crate) mod forge;
+pub(crate) mod page;
 pub(crate) mod profile;
 pub(crate) mod python;
 pub(crate) mod redact;

@@ -20,7 +20,7 @@ pub(super) const SHOW_FORMAT: u32 = 1;
 const TROUBLES_MAX: usize = 20;
 
 /// The word for the handshake, where a case could stand.
-pub(super) const PROBE: &str = "probe";
+pub(in crate::commands) const PROBE: &str = "probe";
 
 /// `run.json`, or why it cannot be read.
 pub(in crate::commands) fn run(reader: &Reader) -> Result<Box<Run>, String> {
@@ -37,7 +37,7 @@ pub(in crate::commands) fn run(reader: &Reader) -> Result<Box<Run>, String> {
 }
 
 /// A whole run.
-pub(super) fn glance(evidence: &Evidence, reader: &Reader) -> RunGlance {
+pub(in crate::commands) fn glance(evidence: &Evidence, reader: &Reader) -> RunGlance {
     let (run, problem) = match run(reader) {
         Ok(run) => (Some(run), None),
         Err(problem) => (None, Some(problem)),

@@ -18,10 +18,10 @@ const FOUND_CHARS_MAX: usize = 160;
 
 /// What the findings are told from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Findings<'a> {
-    pub(super) case: Option<&'a Case>,
-    pub(super) contract: Option<&'a Contract>,
-    pub(super) verdict: &'a CaseVerdict,
+pub(in crate::report) struct Findings<'a> {
+    pub(in crate::report) case: Option<&'a Case>,
+    pub(in crate::report) contract: Option<&'a Contract>,
+    pub(in crate::report) verdict: &'a CaseVerdict,
 }
 
 impl<'a> Findings<'a> {
@@ -126,7 +126,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    fn sentence(self) -> String {
+    /// Why the verdict is what it is.
+    pub(in crate::report) fn sentence(self) -> String {
         let reason = self.reason();
         match self.verdict.verdict {
             Verdict::Pass => {
@@ -175,7 +176,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Why counts are believed.
-    fn control(self) -> Option<String> {
+    pub(in crate::report) fn control(self) -> Option<String> {
         let controls = &self.case?.controls;
         let is_believed = match self.verdict.verdict {
             Verdict::Pass | Verdict::Fail | Verdict::Unguarded => !controls.is_empty(),
@@ -299,7 +300,8 @@ fn told(value: &Value) -> String {
     }
 }
 
-fn made_by(row: &RowOrigin) -> String {
+/// The frames that can have made a row.
+pub(in crate::report) fn made_by(row: &RowOrigin) -> String {
     let frames: Vec<String> = row
         .made_by
         .iter()

@@ -5,6 +5,7 @@
 //! somebody else: [`page`] keeps it in its place.
 //!
 //! - [`teller`]: events in, a story out.
+//! - [`narrator`]: what each event says, in the light of those before it.
 //! - [`wire`]: requests and replies in words.
 //! - [`happened`]: every other event in words.
 //! - [`seen`]: an observation, and what changed since the one before.
@@ -19,6 +20,7 @@ mod change;
 mod findings;
 mod happened;
 mod log;
+mod narrator;
 mod page;
 mod seen;
 mod table;
@@ -27,4 +29,8 @@ mod told;
 mod value;
 mod wire;
 
+pub(super) use findings::{Findings, made_by};
+pub(super) use narrator::Narrator;
+pub(super) use table::without;
 pub use teller::{Story, StoryOf};
+pub(super) use told::{Kind, Told};

@@ -86,7 +86,7 @@ impl Table {
 }
 
 /// The rows of an answer that another one does not have, each as often as it is missing there.
-pub(super) fn without<'a>(rows: &'a Rows, other: Option<&Rows>) -> Vec<&'a Vec<Value>> {
+pub(in crate::report) fn without<'a>(rows: &'a Rows, other: Option<&Rows>) -> Vec<&'a Vec<Value>> {
     let mut there: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
     for row in other.into_iter().flat_map(|rows| &rows.rows) {
         *there.entry(key(row)).or_default() += 1;

@@ -1,16 +1,13 @@
 //! Events in, a story out: the head, a numbered paragraph for each step, and the findings.
 
-use std::collections::BTreeMap;
-
 use super::findings::Findings;
-use super::happened::{self, FAULT, MISSED, Setting, Visible};
+use super::happened::FAULT;
+use super::narrator::Narrator;
 use super::page::Page;
-use super::seen;
 use super::told::{Kind, Told};
 use super::value::brief;
-use super::wire::Wire;
-use crate::case::{Case, Role, StartStep, Step, Surface};
-use crate::plan::{Operation, Plan};
+use crate::case::{Case, Role, Step, Surface};
+use crate::plan::Operation;
 use crate::record::{Body, CaseVerdict, Event, Observation, Outcome};
 use crate::report::console::word;
 use crate::report::printer::{Printer, Style, span};
@@ -55,22 +52,13 @@ pub struct StoryOf<'a> {
 pub struct Story<'a> {
     page: Page<'a>,
     of: StoryOf<'a>,
-    plan: Option<Box<Plan>>,
-    wire: Wire,
-    /// By process, how it was started last.
-    started: BTreeMap<String, StartStep>,
-    before: Option<Observation>,
-    /// The step that is being told: its index in the plan.
-    step: Option<usize>,
+    narrator: Narrator,
     told: Vec<Told>,
     left_out: usize,
     /// How often the step looked at what was submitted.
     looks: usize,
     /// Of many writes alike, those that are only counted: requests, and results.
     copies: (usize, usize),
-    /// How far the clock was moved, in seconds.
-    clock_s: u64,
-    visible: Option<Visible>,
     outcome: Option<Outcome>,
 }
 
@@ -80,17 +68,11 @@ impl<'a> Story<'a> {
         let mut story = Self {
             page: Page::new(printer),
             of,
-            plan: None,
-            wire: Wire::default(),
-            started: BTreeMap::new(),
-            before: None,
-            step: None,
+            narrator: Narrator::default(),
             told: Vec::new(),
             left_out: 0,
             looks: 0,
             copies: (0, 0),
-            clock_s: 0,
-            visible: None,
             outcome: None,
         };
         story.head();
@@ -105,43 +87,19 @@ impl<'a> Story<'a> {
 
     /// One event. `observation` gives what read-back saw under a label, or why that cannot be read.
     pub fn event(&mut self, event: &Event, observation: impl FnOnce(&str, &str) -> Result<Observation, String>) {
-        let process = event.process.as_deref();
-        if let Body::CasePlanned { plan, .. } = &event.body {
-            self.planned(plan);
-        } else if let Body::StepStarted { step, does } = &event.body {
-            self.step(*step, does);
-        } else if let Body::Message(message) = &event.body {
-            let told = self.wire.tell(event.seq, process, message);
-            self.tell(told);
-        } else if let Body::Observed { label, sha256 } = &event.body {
-            self.observed(observation(label, sha256));
-        } else if let Body::CaseEnded { outcome } = &event.body {
+        if let Body::StepStarted { step, does } = &event.body {
+            self.flush();
+            if self.narrator.step().is_none() {
+                self.words();
+                self.page.section("What was done, step by step");
+            }
+            self.page.step(step.saturating_add(1), does);
+        }
+        if let Body::CaseEnded { outcome } = &event.body {
             self.outcome = Some(outcome.clone());
-        } else {
-            if let Body::EffectVisible {
-                effects,
-                effects_before: before,
-                ..
-            } = event.body
-            {
-                self.visible = Some(Visible { effects, before });
-            }
-            if let Body::ClockAdvanced { seconds } = event.body {
-                self.clock_s = self.clock_s.saturating_add(seconds);
-            }
-            let setting = Setting {
-                step: self.step.and_then(|step| self.plan.as_ref()?.steps.get(step)),
-                started: process.and_then(|process| self.started.get(process)),
-                visible: self.visible,
-                clock_s: self.clock_s,
-                is_struck: self
-                    .told
-                    .iter()
-                    .any(|told| [FAULT, MISSED].contains(&told.label.as_str())),
-            };
-            if let Some(told) = happened::tell(&event.body, process, setting) {
-                self.tell(told);
-            }
+        }
+        for told in self.narrator.tell(event, observation) {
+            self.tell(told);
         }
     }
 
@@ -151,12 +109,12 @@ impl<'a> Story<'a> {
         self.how_it_ended();
         let findings = self.of.verdict.map(|verdict| Findings {
             case: self.of.case,
-            contract: self.plan.as_ref().map(|plan| &plan.contract),
+            contract: self.narrator.plan().map(|plan| &plan.contract),
             verdict,
         });
         if let Some(findings) = findings {
             // Where nothing was done, no check says anything.
-            let is_begun = self.step.is_some();
+            let is_begun = self.narrator.step().is_some();
             if is_begun && !findings.verdict.checks.is_empty() {
                 findings.checks(&mut self.page);
                 findings.rows(&mut self.page);
@@ -203,14 +161,9 @@ impl<'a> Story<'a> {
         }
     }
 
-    fn planned(&mut self, plan: &Plan) {
-        self.wire.plan(plan);
-        self.plan = Some(Box::new(plan.clone()));
-    }
-
     /// The words that the story needs.
     fn words(&mut self) {
-        let Some(plan) = self.plan.as_deref() else { return };
+        let Some(plan) = self.narrator.plan() else { return };
         let mut before: Vec<(&String, &Operation)> = Vec::new();
         for (name, operation) in &plan.operations {
             let text = who(operation, &plan.identity, &before);
@@ -234,37 +187,6 @@ impl<'a> Story<'a> {
         let has_workers = |step: &Step| matches!(step, Step::Start(start) if start.role != Role::Server);
         if plan.steps.iter().any(has_workers) {
             self.page.labelled(Style::Bold, "workers", WORKERS);
-        }
-    }
-
-    fn step(&mut self, step: usize, does: &str) {
-        self.flush();
-        if self.step.is_none() {
-            self.words();
-            self.page.section("What was done, step by step");
-        }
-        self.step = Some(step);
-        self.visible = None;
-        self.wire.forget_waiting();
-        let planned = self.plan.as_ref().and_then(|plan| plan.steps.get(step));
-        if let Some(Step::Start(start)) = planned {
-            self.started.insert(start.process.clone(), start.clone());
-        }
-        self.page.step(step.saturating_add(1), does);
-    }
-
-    fn observed(&mut self, observation: Result<Observation, String>) {
-        match observation {
-            Ok(observation) => {
-                let plan = self.plan.as_deref().zip(self.step);
-                let rest = plan.and_then(|(plan, step)| plan.steps.get(step.saturating_add(1)..));
-                let is_last = rest.is_some_and(|rest| !rest.iter().any(|step| matches!(step, Step::Observe(_))));
-                for told in seen::tell(&observation, self.before.as_ref(), is_last) {
-                    self.tell(told);
-                }
-                self.before = Some(observation);
-            }
-            Err(reason) => self.tell(Told::new("unknown", reason).styled(Style::Odd)),
         }
     }
 
@@ -315,8 +237,7 @@ impl<'a> Story<'a> {
                 told.text = format!("{}; asked {} times, of which this is the last", told.text, self.looks);
             }
         }
-        let planned = self.step.and_then(|step| self.plan.as_ref()?.steps.get(step));
-        let has_copies = matches!(planned, Some(Step::Write(write)) if write.copies > 1);
+        let has_copies = matches!(self.narrator.planned(), Some(Step::Write(write)) if write.copies > 1);
         let is_another = |before: &Told| before.kind == Kind::Copy && before.label == told.label;
         let is_counted = has_copies && told.kind == Kind::Copy && self.told.iter().any(is_another);
         self.copies.0 += usize::from(is_counted && is_request);
@@ -342,22 +263,15 @@ impl<'a> Story<'a> {
             self.page
                 .labelled(Style::Dim, "and", &format!("{left_out} more that answer nothing"));
         }
-        let planned = self.step.and_then(|step| self.plan.as_ref()?.steps.get(step));
-        if let Some(Step::Write(write)) = planned
-            && self.wire.is_waiting()
-        {
-            let text = format!(
-                "it has no reply, and cannot know whether {} was done",
-                brief(&write.operation)
-            );
-            self.page.labelled(Style::Odd, "client", &text);
+        if let Some(told) = self.narrator.unknown() {
+            told.print(&mut self.page);
         }
     }
 
     /// What of the plan was not done, and why.
     fn how_it_ended(&mut self) {
-        let steps = self.plan.as_ref().map_or(0, |plan| plan.steps.len());
-        let done = self.step.map_or(0, |step| step.saturating_add(1));
+        let steps = self.narrator.plan().map_or(0, |plan| plan.steps.len());
+        let done = self.narrator.step().map_or(0, |step| step.saturating_add(1));
         let rest = match steps.saturating_sub(done) {
             0 => String::new(),
             1 => format!("; step {steps} was not done"),

@@ -6,7 +6,7 @@ use crate::report::printer::Style;
 
 /// What a thing is to what comes after it in its step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::report) enum Kind {
     /// Nothing.
     Plain,
     /// One of many alike: a few are shown, the rest is counted.
@@ -27,17 +27,17 @@ pub(super) enum Kind {
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
-    pub(super) kind: Kind,
-    pub(super) style: Style,
-    pub(super) label: String,
-    pub(super) text: String,
-    pub(super) process: Option<String>,
+pub(in crate::report) struct Told {
+    pub(in crate::report) kind: Kind,
+    pub(in crate::report) style: Style,
+    pub(in crate::report) label: String,
+    pub(in crate::report) text: String,
+    pub(in crate::report) process: Option<String>,
     pub(super) table: Option<Table>,
 }
 
 impl Told {
-    pub(super) fn new(label: &str, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn new(label: &str, text: impl Into<String>) -> Self {
         Self {
             kind: Kind::Plain,
             style: Style::Dim,
@@ -48,7 +48,7 @@ impl Told {
         }
     }
 
-    pub(super) fn styled(mut self, style: Style) -> Self {
+    pub(in crate::report) fn styled(mut self, style: Style) -> Self {
         self.style = style;
         self
     }
