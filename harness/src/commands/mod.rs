@@ -4,6 +4,7 @@
 
 mod baseline_arguments;
 mod completions;
+mod diff;
 mod explain;
 #[cfg(feature = "reference-server")]
 mod fingerprint;
@@ -99,6 +100,7 @@ enum Command {
     List(list::ListArguments),
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
+    Diff(diff::DiffArguments),
     Verify(verify::VerifyArguments),
     Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
@@ -132,6 +134,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
         Command::Show(arguments) => show::show(&arguments, &mut printer),
+        Command::Diff(arguments) => diff::diff(&arguments, &mut printer),
         Command::Verify(arguments) => verify::verify(&arguments, &mut printer),
         Command::Vectors(arguments) if arguments.starts_a_program() => guarded(&mut printer, |printer, run| {
             vectors::vectors(&arguments, Some(run), printer)

@@ -3,6 +3,7 @@
 //! - [`printer`]: the one way to the terminal, with its escaping.
 //! - [`result`]: what a run came to, as a value; also the JSON report.
 //! - [`console`]: the same for people.
+//! - [`diff`]: two runs beside each other.
 //! - [`baseline`]: what came of comparing it with its baseline.
 //! - [`summary`]: one case in a few lines.
 //! - [`story`]: one case step by step, for people who know nothing of it yet.
@@ -13,6 +14,7 @@
 
 mod baseline;
 mod console;
+mod diff;
 mod frame;
 mod offer;
 mod overview;
@@ -24,6 +26,7 @@ mod timeline;
 
 pub use baseline::show_baseline;
 pub use console::{show_case, show_case_lines, show_control_line, show_effect, show_end, show_server, show_target};
+pub use diff::show_diff;
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
 pub use result::{

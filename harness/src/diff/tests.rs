@@ -1,0 +1,1 @@
+//! Whole records, made by hand.
