@@ -11,6 +11,7 @@ mod fingerprint;
 mod list;
 mod next_command;
 mod prove;
+mod rerun;
 mod run;
 mod schema;
 mod show;
@@ -102,6 +103,7 @@ enum Command {
     Show(show::ShowArguments),
     Diff(diff::DiffArguments),
     Verify(verify::VerifyArguments),
+    Rerun(Box<rerun::RerunArguments>),
     Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
     #[cfg(feature = "reference-server")]
@@ -130,6 +132,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let status = match cli.command {
         Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)),
+        Command::Rerun(arguments) => guarded(&mut printer, |printer, run| rerun::rerun(&arguments, run, printer)),
         Command::Prove(arguments) => guarded(&mut printer, |printer, run| prove::prove(&arguments, run, printer)),
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),

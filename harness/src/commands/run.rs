@@ -1,5 +1,7 @@
 //! `harness run`: which target, which cases, and what it came to.
 
+mod dry_run;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format, next_command, refuse, story};
 use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
+use crate::conduct::{ConductError, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
 use crate::document;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
@@ -102,7 +104,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
     let part_of = is_part(arguments).then(|| Arc::clone(&request.catalogue));
     if arguments.dry_run {
         return match dry_run(&request) {
-            Ok(dry) => show_dry_run(arguments.format, &dry, printer),
+            Ok(dry) => dry_run::show(arguments.format, &dry, printer),
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         };
     }
@@ -137,66 +139,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
     })
 }
 
-fn show_dry_run(format: Format, dry: &DryRun, printer: &mut Printer) -> ExitStatus {
-    match format {
-        Format::Json => printer.json(dry),
-        Format::Jsonl => printer.json_line(dry),
-        Format::Human => show_plan(printer, dry),
-    }
-    ExitStatus::Success
-}
-
-fn show_plan(printer: &mut Printer, dry: &DryRun) {
-    let mut line = |label: &str, text: &str| printer.line(&[span(Style::Bold, format!("{label:<10}")), plain(text)]);
-    line("target", &dry.target);
-    line("protocol", &dry.protocol.in_words());
-    line("launch", &dry.command.join(" "));
-    if let Some(kill) = &dry.kill {
-        line("kill with", &kill.join(" "));
-    }
-    if let Some(reason) = &dry.cannot_kill {
-        line("no kill", reason);
-    }
-    line("in", &dry.cwd);
-    line("HOME", &format!("{} (new for each case)", dry.home));
-    line("variables", &dry.environment.join(" "));
-    if let Some(store) = &dry.store {
-        line("store", store);
-        line(
-            "effects",
-            dry.read_effects
-                .as_deref()
-                .unwrap_or("looked for by marker, after one write"),
-        );
-    }
-    for plan in &dry.plans {
-        printer.blank();
-        let is_missing = dry.unsupported.contains(&plan.case);
-        let note = if is_missing {
-            "  unsupported: the target lacks a surface"
-        } else {
-            ""
-        };
-        printer.line(&[span(Style::Bold, plan.case.as_str()), span(Style::Dim, note)]);
-        if is_missing {
-            continue;
-        }
-        for (index, step) in plan.steps.iter().enumerate() {
-            printer.line(&[
-                span(Style::Dim, format!("  {:>2}  ", index + 1)),
-                plain(step.in_words()),
-            ]);
-        }
-        for (name, operation) in &plan.operations {
-            if let Some(call) = &operation.write {
-                let arguments = serde_json::Value::from(call.arguments.clone());
-                printer.line(&[plain(format!("      {name}: {} {arguments}", call.tool))]);
-            }
-        }
-    }
-}
-
-fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mut Printer) -> ExitStatus {
+pub(super) fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mut Printer) -> ExitStatus {
     let status = if error.is_usage() {
         ExitStatus::Usage
     } else {
@@ -207,7 +150,7 @@ fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mu
     refuse(format, &message, status, printer)
 }
 
-fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
+pub(super) fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
     match (format, progress) {
         (Format::Human, Progress::Begins(target)) => show_target(printer, target),
         (Format::Human, Progress::Probed(report)) => show_server(printer, report),
@@ -420,6 +363,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         naming,
         timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),
         defect: arguments.defect.clone(),
+        rerun_of: None,
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
         folder,
         orphaned: guarded.orphaned(),
@@ -429,7 +373,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
 }
 
 /// A defect that nobody plants would make a green run look like a caught defect.
-fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
+pub(super) fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
     let Some(defect) = defect else { return Ok(()) };
     if target.defects_env.is_none() {
         return Err(format!(

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::side::{Side, observation};
 use super::told::{self, Frame, Part};
 use super::words::Names;
+use crate::case::Step;
 use crate::plan::Plan;
 use crate::record::{Body, Event, Line, Message, ReaderError};
 use crate::values::{VALUES_MAX, values_in};
@@ -74,6 +75,8 @@ pub(super) struct Lanes {
     /// What could not be read, or was not.
     pub(super) troubles: Vec<String>,
     names: Names,
+    /// Whether the step waits for what it observes.
+    waits: bool,
     /// Requests without a reply so far: process, who asked, id; lane and place.
     open: BTreeMap<(String, bool, String), Vec<(Lane, usize)>>,
 }
@@ -134,12 +137,19 @@ impl Lanes {
                 self.names = Names::of(&plan);
                 self.plan = Some(plan);
             }
-            Body::StepStarted { does, .. } => {
+            Body::StepStarted { step, does } => {
+                let step = self.plan.as_ref().and_then(|plan| plan.steps.get(step));
+                self.waits = matches!(step, Some(Step::Observe(observe)) if observe.until.is_some());
                 let what = self.names.put_back(&does);
                 self.steps.push(what.clone());
                 self.push((String::new(), Sort::Script), seq, what, Value::Null, Vec::new());
             }
             Body::Message(message) => self.message(seq, process, &message),
+            // What else there is at the moment at which a wait is over is chance.
+            Body::Observed { label, .. } if self.waits => {
+                let what = format!("observed `{}`", told::cut(&label));
+                self.push((String::new(), Sort::Script), seq, what, Value::Null, Vec::new());
+            }
             Body::Observed { label, sha256 } => {
                 let (value, left) = match observation(side.reader(), folder, &label, &sha256, values_left) {
                     Ok((observation, left)) => (told::observed(&observation, &self.names), left),

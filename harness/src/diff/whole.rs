@@ -64,10 +64,18 @@ pub struct CaseDiff {
 }
 
 impl RunDiff {
-    /// Whether a case came out otherwise, or has no counterpart.
+    /// Whether a case came out otherwise, or has no counterpart, or came to two things by one run's own word.
     pub fn verdicts_differ(&self) -> bool {
         let is_other = self.verdicts.iter().any(VerdictChange::is_other);
-        is_other || !self.only_in_a.is_empty() || !self.only_in_b.is_empty()
+        is_other || !self.only_in_a.is_empty() || !self.only_in_b.is_empty() || !self.notes.is_empty()
+    }
+
+    /// Whether all that differs is that the second run could not say what a case comes to.
+    pub fn says_nothing(&self) -> bool {
+        let is_unknown = |verdict: Option<Verdict>| matches!(verdict, None | Some(Verdict::Inconclusive));
+        let mut others = self.verdicts.iter().filter(|change| change.is_other());
+        let only_in_a = self.only_in_a.iter().all(|only| is_unknown(only.verdict));
+        self.notes.is_empty() && self.only_in_b.is_empty() && only_in_a && others.all(|change| is_unknown(change.b))
     }
 }
 
@@ -79,7 +87,9 @@ pub fn compare_runs(a: &Side, b: &Side, only: &[String]) -> RunDiff {
     let mut notes = BTreeSet::new();
     let mut said = |side: &Side, id: &str| {
         let name = side.report().evidence;
-        Said::of(side, id, &mut |text| drop(notes.insert(format!("{name}: {text}"))))
+        Said::of(side, id, &mut |text| {
+            notes.insert(format!("{name}: {text}"));
+        })
     };
     let mut only_in = |side: &Side, ids: &[String], others: &[String]| -> Vec<OnlyIn> {
         let alone = ids.iter().filter(|id| !others.contains(id));
