@@ -1,15 +1,15 @@
 //! `harness diff A B`: two runs beside each other, from their evidence alone. No server runs, and nothing is written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
+use super::taken::take;
 use super::target_arguments::quoted;
 use super::{ExitStatus, Format, refuse};
 use crate::case::{Catalogue, is_name_of};
 use crate::diff::{RunDiff, Side, compare_runs};
-use crate::record::{Found, find_run};
 use crate::report::{Printer, show_diff};
 
 /// Compare two runs: what they were of, verdicts that changed, and the first event in which a case went another way
@@ -22,7 +22,7 @@ use crate::report::{Printer, show_diff};
                   other does not have; 2 usage, or not evidence; 3 the output could not be written."
 )]
 pub(super) struct DiffArguments {
-    /// The first run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
+    /// The first run: its folder or archive, `latest`, or the name of a folder under evidence/runs, or a beginning of it
     a: PathBuf,
     /// The second run
     b: PathBuf,
@@ -37,6 +37,13 @@ pub(super) struct DiffArguments {
     format: Format,
 }
 
+impl DiffArguments {
+    /// Whether something is unpacked, and has to be removed whatever ends this.
+    pub(super) fn unpacks(&self) -> bool {
+        self.a.is_file() || self.b.is_file()
+    }
+}
+
 #[derive(Serialize)]
 struct DiffReport<'a> {
     #[serde(flatten)]
@@ -46,10 +53,10 @@ struct DiffReport<'a> {
 
 /// Compares two runs.
 pub(super) fn diff(arguments: &DiffArguments, printer: &mut Printer) -> ExitStatus {
-    let sides = side(&arguments.a).and_then(|a| Ok((a, side(&arguments.b)?)));
-    let compared = sides.and_then(|(a, b)| {
-        let only = wanted(&arguments.cases, &a, &b)?;
-        Ok(compare_runs(&a, &b, &only))
+    let both = take(&arguments.a).and_then(|a| Ok((a, take(&arguments.b)?)));
+    let compared = both.and_then(|(a, b)| {
+        let only = wanted(&arguments.cases, &a.side, &b.side)?;
+        Ok(compare_runs(&a.side, &b.side, &only))
     });
     let diff = match compared {
         Ok(diff) => diff,
@@ -86,18 +93,8 @@ pub(super) fn first_only(frames: bool, mut diff: RunDiff) -> RunDiff {
     diff
 }
 
-fn side(word: &Path) -> Result<Side, String> {
-    match find_run(Path::new("."), word).map_err(|error| error.to_string())? {
-        Found::Run(evidence) => Side::open(&evidence, &evidence.root().display().to_string()),
-        Found::Proof(folder) => Err(format!(
-            "{} is a proof, which is made of runs: name the folder of one of them (`harness show` lists them)",
-            folder.root().display()
-        )),
-    }
-}
-
 /// The ids of the cases that are named; none where none is.
-pub(super) fn wanted(words: &[String], a: &Side, b: &Side) -> Result<Vec<String>, String> {
+fn wanted(words: &[String], a: &Side, b: &Side) -> Result<Vec<String>, String> {
     let catalogue = Catalogue::embedded();
     let executed = a.run().executed.iter().chain(&b.run().executed);
     let executed: Vec<&String> = executed.collect();

@@ -6,6 +6,7 @@ mod baseline_arguments;
 mod completions;
 mod diff;
 mod explain;
+mod export;
 #[cfg(feature = "reference-server")]
 mod fingerprint;
 mod list;
@@ -16,6 +17,7 @@ mod run;
 mod schema;
 mod show;
 mod story;
+mod taken;
 mod target_arguments;
 mod vectors;
 mod verify;
@@ -104,6 +106,7 @@ enum Command {
     Diff(diff::DiffArguments),
     Verify(verify::VerifyArguments),
     Rerun(Box<rerun::RerunArguments>),
+    Export(export::ExportArguments),
     Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
     #[cfg(feature = "reference-server")]
@@ -137,8 +140,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
         Command::Show(arguments) => show::show(&arguments, &mut printer),
+        Command::Diff(arguments) if arguments.unpacks() => {
+            guarded(&mut printer, |printer, _| diff::diff(&arguments, printer))
+        }
         Command::Diff(arguments) => diff::diff(&arguments, &mut printer),
+        // What is unpacked is removed by the guard, whatever ends this.
+        Command::Verify(arguments) if arguments.unpacks() => {
+            guarded(&mut printer, |printer, _| verify::verify(&arguments, printer))
+        }
         Command::Verify(arguments) => verify::verify(&arguments, &mut printer),
+        Command::Export(arguments) => export::export(&arguments, &mut printer),
         Command::Vectors(arguments) if arguments.starts_a_program() => guarded(&mut printer, |printer, run| {
             vectors::vectors(&arguments, Some(run), printer)
         }),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::Taken;
 use crate::case::{self, Case, Catalogue, Selection};
 use crate::diff::Side;
 use crate::digest;
@@ -162,12 +163,13 @@ fn selection(
 }
 
 /// What identifies the evidence.
-pub(super) fn rerun_of(side: &Side) -> RerunOf {
+pub(super) fn rerun_of(taken: &Taken) -> RerunOf {
+    let side = &taken.side;
     let sums = side.reader().bytes(SUMS_FILE, SUMS_BYTES_MAX).ok();
     RerunOf {
         started_at: side.run().started_at.clone(),
         sums_sha256: sums.map(|bytes| digest::sha256_hex(&bytes)),
-        archive_sha256: None,
+        archive_sha256: taken.archive_sha256.clone(),
     }
 }
 

@@ -14,12 +14,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::archived::Archived;
+use super::taken::{Taken, take};
 use super::target_arguments::quoted;
 use super::{ExitStatus, Format, diff as diff_command, refuse, run};
 use crate::conduct::{Progress, Repeat, Request, conduct, fresh_naming, jobs};
 use crate::diff::{RunDiff, Side, compare_runs};
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
-use crate::record::{Baseline, Evidence, Found, RunState, find_run};
+use crate::record::{Baseline, Evidence, RunState};
 use crate::report::{Printer, RunReport, Style, plain, show_diff, show_end, span};
 
 /// Repeat a run that was kept: its cases, profile and seed against a server now, with the verdicts compared
@@ -34,7 +35,7 @@ use crate::report::{Printer, RunReport, Style, plain, show_diff, show_end, span}
                   that nobody has agreed to; 3 a case came to nothing now, or the output could not be written; 130 interrupted."
 )]
 pub(super) struct RerunArguments {
-    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
+    /// The run: its folder or archive, `latest`, or the name of a folder under evidence/runs, or a beginning of it
     run: PathBuf,
     /// Case, family, number, or pattern (`retry/*`) of that run to repeat; all that were asked for when absent. May be repeated
     #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
@@ -77,10 +78,11 @@ struct RerunReport<'a> {
 
 /// Repeats a run.
 pub(super) fn rerun(arguments: &RerunArguments, guarded: &GuardedRun, printer: &mut Printer) -> ExitStatus {
-    let (side, archived, request) = match prepared(arguments, guarded, printer) {
+    let (taken, archived, request) = match prepared(arguments, guarded, printer) {
         Ok(prepared) => prepared,
         Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
+    let side = &taken.side;
     if arguments.format == Format::Human {
         let again = format!("{}, begun {}", side.report().evidence, side.run().started_at);
         printer.line(&[span(Style::Bold, "repeats   "), plain(again)]);
@@ -109,7 +111,7 @@ pub(super) fn rerun(arguments: &RerunArguments, guarded: &GuardedRun, printer: &
         let mut tell = |progress: Progress<'_>| run::show_progress(arguments.format, printer, &progress);
         match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
             Ok((report, state)) => {
-                let compared = compare(&side, &folder.join(&report.evidence), &report.evidence, &only);
+                let compared = compare(side, &folder.join(&report.evidence), &report.evidence, &only);
                 finish(arguments, &archived.notes, (report, state), compared, printer)
             }
             Err(error) => run::refuse_run(arguments.format, &error, false, printer),
@@ -121,16 +123,11 @@ fn prepared(
     arguments: &RerunArguments,
     guarded: &GuardedRun,
     printer: &mut Printer,
-) -> Result<(Side, Archived, Request), String> {
+) -> Result<(Taken, Archived, Request), String> {
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
-    let Found::Run(evidence) = find_run(Path::new("."), &arguments.run).map_err(|error| error.to_string())? else {
-        return Err(format!(
-            "{} is a proof, which is made of runs: name the folder of one of them (`harness show` lists them)",
-            arguments.run.display()
-        ));
-    };
-    let side = Side::open(&evidence, &evidence.root().display().to_string())?;
-    let archived = Archived::of(&side, &arguments.cases)?;
+    let taken = take(&arguments.run)?;
+    let side = &taken.side;
+    let archived = Archived::of(side, &arguments.cases)?;
     let asked = archived::Asked {
         profile: arguments.target.as_deref(),
         command: &arguments.command,
@@ -164,14 +161,14 @@ fn prepared(
         naming: fresh_naming(Some(side.run().naming.seed)),
         timeout_ms: arguments.timeout.map(|seconds| seconds * 1000).or(side.run().timeout_ms),
         defect,
-        rerun_of: Some(archived::rerun_of(&side)),
+        rerun_of: Some(archived::rerun_of(&taken)),
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
         folder,
         orphaned: guarded.orphaned(),
         scratch: guarded.scratch().to_path_buf(),
         harness,
     };
-    Ok((side, archived, request))
+    Ok((taken, archived, request))
 }
 
 fn repeat_words(arguments: &RerunArguments) -> String {
