@@ -36,13 +36,20 @@ fn said(run: &Run) -> Vec<(&'static str, Option<String>)> {
     let command = |words: &Vec<String>| words.join(" ");
     let as_text = |value: serde_json::Result<String>| value.ok();
     let json = |value: &serde_json::Value| Some(value.to_string());
-    let env: Vec<String> = target.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let env: Vec<String> = target
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     vec![
         ("target", Some(target.title())),
         ("command", Some(command(&target.command))),
         ("kill command", target.kill.as_ref().map(command)),
         ("variables", (!env.is_empty()).then(|| env.join(" "))),
-        ("secrets", (!target.secrets.is_empty()).then(|| target.secrets.join(" "))),
+        (
+            "secrets",
+            (!target.secrets.is_empty()).then(|| target.secrets.join(" ")),
+        ),
         ("artifacts", artifacts(&target.artifacts)),
         ("server", server.and_then(|server| server.name.clone())),
         ("server version", server.and_then(|server| server.version.clone())),
@@ -61,7 +68,10 @@ fn said(run: &Run) -> Vec<(&'static str, Option<String>)> {
         ("judge", Some(harness.judge.to_string())),
         ("kind of faults", Some(run.tier.clone())),
         ("machine", Some(format!("{} {}", run.host.os, run.host.arch))),
-        ("no case, because", run.nothing_run.as_ref().map(|nothing| nothing.kind.word().to_owned())),
+        (
+            "no case, because",
+            run.nothing_run.as_ref().map(|nothing| nothing.kind.word().to_owned()),
+        ),
     ]
 }
 

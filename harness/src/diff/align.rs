@@ -50,7 +50,9 @@ fn longest_common(a: &[&str], b: &[&str]) -> Vec<Pair> {
             pairs.push(Pair::Both(one, other));
             one += 1;
             other += 1;
-        } else if other == b.len() || (one < a.len() && lengths[(one + 1) * width + other] >= lengths[one * width + other + 1]) {
+        } else if other == b.len()
+            || (one < a.len() && lengths[(one + 1) * width + other] >= lengths[one * width + other + 1])
+        {
             pairs.push(Pair::OnlyA(one));
             one += 1;
         } else {

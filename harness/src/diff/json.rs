@@ -15,6 +15,9 @@ const SHOWN_CHARS_MAX: usize = 2_000;
 /// A text that is JSON is compared as such, and so are texts in it, down to this depth.
 const TEXT_DEPTH_MAX: usize = 3;
 
+/// Lists that are longer are compared in their order.
+const ANY_ORDER_MAX: usize = 200;
+
 /// The Unix time is taken for one between these, in seconds: 2001 to 2128.
 const UNIX_SECONDS: std::ops::Range<f64> = 1e9..5e9;
 
@@ -67,12 +70,14 @@ fn shortened(value: &Value) -> Value {
     }
 }
 
-/// Compares two values in which the names of the plans were put back.
-pub(super) fn compare(a: &Value, b: &Value, pairing: &mut Pairing) -> Differences {
+/// Compares two values in which the names of the plans were put back. Lists that are called `any_order`, if any, are the same
+/// where they hold the same.
+pub(super) fn compare(a: &Value, b: &Value, any_order: Option<&str>, pairing: &mut Pairing) -> Differences {
     let mut differences = Differences::default();
     Comparison {
         pairing,
         differences: &mut differences,
+        any_order,
         text_depth: 0,
     }
     .values("", "", a, b);
@@ -82,6 +87,7 @@ pub(super) fn compare(a: &Value, b: &Value, pairing: &mut Pairing) -> Difference
 struct Comparison<'a> {
     pairing: &'a mut Pairing,
     differences: &'a mut Differences,
+    any_order: Option<&'a str>,
     text_depth: usize,
 }
 
@@ -100,6 +106,7 @@ impl Comparison<'_> {
                     self.differences.add(member(path, key), None, Some(value));
                 }
             }
+            (Value::Array(one), Value::Array(other)) if self.any_order == Some(key) && self.same_set(one, other) => {}
             (Value::Array(one), Value::Array(other)) => {
                 for index in 0..one.len().max(other.len()) {
                     let path = format!("{path}[{index}]");
@@ -113,6 +120,29 @@ impl Comparison<'_> {
             _ if a == b || self.is_noise(key, a, b) => {}
             _ => self.differences.add(path.to_owned(), Some(a), Some(b)),
         }
+    }
+
+    /// Whether each item of one list is an item of the other, in whatever order.
+    fn same_set(&mut self, a: &[Value], b: &[Value]) -> bool {
+        let begun = self.pairing.mark();
+        let mut left: Vec<&Value> = b.iter().collect();
+        let is_small = a.len() == b.len() && a.len() <= ANY_ORDER_MAX;
+        let is_there = |item: &Value| {
+            let found = left.iter().position(|other| {
+                let mark = self.pairing.mark();
+                let is_same = compare(item, other, None, self.pairing).is_empty();
+                if !is_same {
+                    self.pairing.go_back(mark);
+                }
+                is_same
+            });
+            found.map(|at| left.remove(at)).is_some()
+        };
+        let is_same = is_small && a.iter().all(is_there);
+        if !is_same {
+            self.pairing.go_back(begun);
+        }
+        is_same
     }
 
     fn texts(&mut self, path: &str, a: &str, b: &str) {
@@ -162,12 +192,16 @@ fn is_row_key(key: &str) -> bool {
 }
 
 fn is_time_key(key: &str) -> bool {
-    ["_at", "_at_s", "_at_ms", "At", "_ms", "Ms"].iter().any(|end| key.ends_with(end))
+    ["_at", "_at_s", "_at_ms", "At", "_ms", "Ms"]
+        .iter()
+        .any(|end| key.ends_with(end))
         || ["pid", "time", "timestamp"].contains(&key)
 }
 
 fn is_unix_time(number: f64) -> bool {
-    [1.0, 1e3, 1e6, 1e9].iter().any(|unit| UNIX_SECONDS.contains(&(number / unit)))
+    [1.0, 1e3, 1e6, 1e9]
+        .iter()
+        .any(|unit| UNIX_SECONDS.contains(&(number / unit)))
 }
 
 #[cfg(test)]
@@ -176,7 +210,7 @@ mod tests {
     use serde_json::json;
 
     fn told(a: Value, b: Value) -> Vec<String> {
-        let found = compare(&a, &b, &mut Pairing::default());
+        let found = compare(&a, &b, Some("rows"), &mut Pairing::default());
         let text = |value: Option<Value>| value.map_or("nothing".to_owned(), |value| value.to_string());
         let line = |found: PathDifference| format!("{}: {} → {}", found.path, text(found.a), text(found.b));
         found.kept.into_iter().map(line).collect()
@@ -198,7 +232,10 @@ mod tests {
 
     #[test]
     fn a_text_that_is_json_is_compared_as_json() {
-        let (a, b) = (json!({"text": "{\"state\":\"applied\",\"issue_id\":1}"}), "{\"issue_id\":9,\"state\":\"unknown\"}");
+        let (a, b) = (
+            json!({"text": "{\"state\":\"applied\",\"issue_id\":1}"}),
+            "{\"issue_id\":9,\"state\":\"unknown\"}",
+        );
         assert_eq!(told(a, json!({"text": b})), ["text:state: \"applied\" → \"unknown\""]);
     }
 
@@ -213,11 +250,33 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_store_have_no_order_and_other_lists_do() {
+        let (one, two) = (
+            "1473dafd-3a8a-4d2b-b00b-6dd76448e29f",
+            "c7f1660f-8d77-4cc8-8b41-51d5b4a3cf11",
+        );
+        let a = json!([one, two, {"rows": [{"of": one, "n": 1}, {"of": two, "n": 2}]}]);
+        let turned = json!([two, one, {"rows": [{"of": one, "n": 2}, {"of": two, "n": 1}]}]);
+        assert_eq!(told(a.clone(), turned), [""; 0]);
+        let other = json!([two, one, {"rows": [{"of": one, "n": 1}, {"of": two, "n": 2}]}]);
+        assert_eq!(told(a, other).len(), 2);
+        assert_eq!(told(json!({"list": [1, 2]}), json!({"list": [2, 1]})).len(), 2);
+    }
+
+    #[test]
     fn what_is_kept_is_bounded() {
         let many = |value: u32| Value::from(vec![value; 1000]);
-        let found = compare(&many(1), &many(2), &mut Pairing::default());
-        assert_eq!((found.kept.len(), found.more), (DIFFERENCES_MAX, 1000 - DIFFERENCES_MAX));
-        let long = compare(&json!("x".repeat(9_999)), &json!(""), &mut Pairing::default());
-        assert!(long.kept[0].a.as_ref().is_some_and(|value| value.to_string().ends_with("+7999 bytes\"")));
+        let found = compare(&many(1), &many(2), None, &mut Pairing::default());
+        assert_eq!(
+            (found.kept.len(), found.more),
+            (DIFFERENCES_MAX, 1000 - DIFFERENCES_MAX)
+        );
+        let long = compare(&json!("x".repeat(9_999)), &json!(""), None, &mut Pairing::default());
+        assert!(
+            long.kept[0]
+                .a
+                .as_ref()
+                .is_some_and(|value| value.to_string().ends_with("+7999 bytes\""))
+        );
     }
 }

@@ -50,8 +50,22 @@ pub(super) struct Moment {
     /// In words; items are the same thing where these are the same words.
     pub(super) what: String,
     pub(super) value: Value,
-    pub(super) marks: Vec<&'static str>,
+    pub(super) kind: MomentKind,
 }
+
+/// What is known of an event beside what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MomentKind {
+    /// What a store was found to hold.
+    Observation,
+    /// A frame, and what is marked at it.
+    Frame(Vec<&'static str>),
+    /// Anything else.
+    Other,
+}
+
+/// What is compared in any order: what a store is asked for has none of its own.
+pub(super) const ANY_ORDER: &str = "rows";
 
 impl Item {
     /// The last event that belongs to it.
@@ -142,13 +156,13 @@ impl Lanes {
                 self.waits = matches!(step, Some(Step::Observe(observe)) if observe.until.is_some());
                 let what = self.names.put_back(&does);
                 self.steps.push(what.clone());
-                self.push((String::new(), Sort::Script), seq, what, Value::Null, Vec::new());
+                self.push((String::new(), Sort::Script), seq, what, Value::Null, MomentKind::Other);
             }
             Body::Message(message) => self.message(seq, process, &message),
             // What else there is at the moment at which a wait is over is chance.
             Body::Observed { label, .. } if self.waits => {
                 let what = format!("observed `{}`", told::cut(&label));
-                self.push((String::new(), Sort::Script), seq, what, Value::Null, Vec::new());
+                self.push((String::new(), Sort::Script), seq, what, Value::Null, MomentKind::Other);
             }
             Body::Observed { label, sha256 } => {
                 let (value, left) = match observation(side.reader(), folder, &label, &sha256, values_left) {
@@ -156,7 +170,7 @@ impl Lanes {
                     Err(reason) => (json!({ "not_read": reason }), values_left),
                 };
                 let what = format!("observed `{}`", told::cut(&label));
-                self.push((String::new(), Sort::Script), seq, what, value, Vec::new());
+                self.push((String::new(), Sort::Script), seq, what, value, MomentKind::Observation);
                 return left;
             }
             body => {
@@ -167,17 +181,17 @@ impl Lanes {
                         _ => Sort::Life,
                     };
                     let value = told::put_back(&value, &self.names);
-                    self.push((process, sort), seq, what.to_owned(), value, Vec::new());
+                    self.push((process, sort), seq, what.to_owned(), value, MomentKind::Other);
                 }
             }
         }
         values_left
     }
 
-    fn push(&mut self, lane: Lane, seq: u64, what: String, value: Value, marks: Vec<&'static str>) -> usize {
+    fn push(&mut self, lane: Lane, seq: u64, what: String, value: Value, kind: MomentKind) -> usize {
         let item = Item {
             step: self.steps.len() - 1,
-            began: Moment { seq, what, value, marks },
+            began: Moment { seq, what, value, kind },
             answer: None,
         };
         let items = self.lanes.entry(lane).or_default();
@@ -187,27 +201,27 @@ impl Lanes {
 
     fn message(&mut self, seq: u64, process: String, message: &Message) {
         let Frame { part, what, value } = told::frame(message, &self.names);
-        let marks = told::marks(message);
+        let kind = MomentKind::Frame(told::marks(message));
         let is_ours = message.direction == crate::record::Direction::ClientToServer;
         let lane = (process.clone(), Sort::Frames);
         match part {
             Part::Request(id) => {
-                let at = self.push(lane.clone(), seq, what, value, marks);
+                let at = self.push(lane.clone(), seq, what, value, kind);
                 self.open.entry((process, is_ours, id)).or_default().push((lane, at));
             }
             Part::Reply(id) => {
                 let asked = self.open.get_mut(&(process, !is_ours, id)).and_then(Vec::pop);
                 let item = asked.and_then(|(lane, at)| self.lanes.get_mut(&lane)?.get_mut(at));
                 match item {
-                    Some(item) => item.answer = Some(Moment { seq, what, value, marks }),
+                    Some(item) => item.answer = Some(Moment { seq, what, value, kind }),
                     None => {
                         let what = format!("{what}, to nothing that was asked");
-                        self.push(lane, seq, what, value, marks);
+                        self.push(lane, seq, what, value, kind);
                     }
                 }
             }
             Part::Alone => {
-                self.push(lane, seq, what, value, marks);
+                self.push(lane, seq, what, value, kind);
             }
         }
     }

@@ -72,6 +72,9 @@ mod tests {
         assert!(pairing.pairs(Kind::Row, "a1", "b2"), "rows are not UUIDs");
         pairing.go_back(mark);
         assert!(pairing.pairs(Kind::Uuid, "a3", "b2"));
-        assert!(!pairing.pairs(Kind::Uuid, "a1", "b9"), "what came before the mark stays");
+        assert!(
+            !pairing.pairs(Kind::Uuid, "a1", "b9"),
+            "what came before the mark stays"
+        );
     }
 }

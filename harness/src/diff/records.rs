@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::align::{Pair, align};
 use super::json::{Differences, PathDifference, compare};
-use super::lanes::{Item, Lanes, Moment, Sort};
+use super::lanes::{ANY_ORDER, Item, Lanes, Moment, MomentKind, Sort};
 use super::pairing::Pairing;
 
 /// How many events that differ are kept of one case; the rest is counted.
@@ -172,8 +172,7 @@ impl<'a> Comparison<'a> {
     fn swapped(&mut self, unequal: &[(&'a str, &'a Item, &'a Item)]) -> Option<(usize, usize)> {
         for (at, (_, a, b)) in unequal.iter().enumerate() {
             for (other_at, (_, other_a, other_b)) in unequal.iter().enumerate().skip(at + 1) {
-                let are_beside =
-                    a.began.what == other_a.began.what && a.overlaps(other_a) && b.overlaps(other_b);
+                let are_beside = a.began.what == other_a.began.what && a.overlaps(other_a) && b.overlaps(other_b);
                 let mark = self.pairing.mark();
                 if are_beside
                     && same_answers(a, other_b, &mut self.pairing)
@@ -233,9 +232,13 @@ fn same_answers(a: &Item, b: &Item, pairing: &mut Pairing) -> bool {
 }
 
 fn compare_moments(a: &Moment, b: &Moment, pairing: &mut Pairing) -> Differences {
-    let mut differences = compare(&a.value, &b.value, pairing);
-    if a.marks != b.marks {
-        let marks = |moment: &Moment| Value::from(moment.marks.join(", "));
+    let any_order = (a.kind == MomentKind::Observation).then_some(ANY_ORDER);
+    let mut differences = compare(&a.value, &b.value, any_order, pairing);
+    if a.kind != b.kind {
+        let marks = |moment: &Moment| match &moment.kind {
+            MomentKind::Frame(marks) if !marks.is_empty() => Value::from(marks.join(", ")),
+            MomentKind::Frame(_) | MomentKind::Observation | MomentKind::Other => Value::Null,
+        };
         differences.add("frame".to_owned(), Some(&marks(a)), Some(&marks(b)));
     }
     differences

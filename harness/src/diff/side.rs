@@ -83,14 +83,22 @@ impl Side {
     /// The cases that were run, in order, each once.
     pub(super) fn cases(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
-        let all = self.run.executed.iter().chain(self.run.verdicts.keys()).map(String::as_str);
+        let all = self
+            .run
+            .executed
+            .iter()
+            .chain(self.run.verdicts.keys())
+            .map(String::as_str);
         let once = all.filter(|id| case::is_plain_word(id) && seen.insert(*id));
         once.take(CASES_MAX).collect()
     }
 
     /// `verdict.json` of a case, where it can be read.
     pub fn verdict(&self, id: &str) -> Option<CaseVerdict> {
-        let bytes = self.reader.bytes(&format!("cases/{id}/verdict.json"), JSON_BYTES_MAX).ok()?;
+        let bytes = self
+            .reader
+            .bytes(&format!("cases/{id}/verdict.json"), JSON_BYTES_MAX)
+            .ok()?;
         parse(&bytes).ok()
     }
 }

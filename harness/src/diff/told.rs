@@ -146,11 +146,23 @@ pub(super) fn happened(body: &Body) -> Option<(&'static str, Value)> {
         Body::ClockAdvanced { seconds } => ("the clock was moved", json!({ "seconds": seconds })),
         Body::LockHeld => ("the store's write lock was taken", Value::Null),
         Body::LockReleased { drained, .. } => ("the lock was given back", json!({ "drained": drained })),
-        Body::OperatorRan { code, trouble, .. } => ("the operator's command", json!({ "code": code, "trouble": trouble })),
-        Body::ProcessEnded { code, signal, survivors, .. } => {
-            ("it ended", json!({ "code": code, "signal": signal, "survivors": survivors }))
+        Body::OperatorRan { code, trouble, .. } => {
+            ("the operator's command", json!({ "code": code, "trouble": trouble }))
         }
-        Body::EffectVisible { effects, effects_before, .. } => (
+        Body::ProcessEnded {
+            code,
+            signal,
+            survivors,
+            ..
+        } => (
+            "it ended",
+            json!({ "code": code, "signal": signal, "survivors": survivors }),
+        ),
+        Body::EffectVisible {
+            effects,
+            effects_before,
+            ..
+        } => (
             "the effect became visible in the store",
             json!({ "effects": effects, "effects_before": effects_before }),
         ),
@@ -188,7 +200,11 @@ fn seen_of(seen: &OperationSeen, names: &Names) -> Value {
     if let Some(ledger) = &seen.ledger {
         readings.insert("ledger".to_owned(), reading(ledger, names));
     }
-    for (name, more) in seen.more.iter().filter(|(name, _)| !OF_THE_ORDER.contains(&name.as_str())) {
+    for (name, more) in seen
+        .more
+        .iter()
+        .filter(|(name, _)| !OF_THE_ORDER.contains(&name.as_str()))
+    {
         readings.insert(name.clone(), reading(more, names));
     }
     if let Some(doctored) = &seen.doctored {
@@ -202,7 +218,11 @@ fn reading(reading: &Reading, names: &Names) -> Value {
         ReadingOutcome::Rows(rows) => {
             let row = |row: &Vec<Value>| {
                 let cells = rows.columns.iter().zip(row);
-                Value::from(cells.map(|(column, cell)| (column.clone(), put_back(cell, names))).collect::<Map<_, _>>())
+                Value::from(
+                    cells
+                        .map(|(column, cell)| (column.clone(), put_back(cell, names)))
+                        .collect::<Map<_, _>>(),
+                )
             };
             let count = rows.rows.len();
             json!({ "count": count, "rows": rows.rows.iter().map(row).collect::<Vec<_>>() })

@@ -60,7 +60,10 @@ impl Said {
     pub(super) fn of(side: &Side, id: &str, note: &mut dyn FnMut(String)) -> Self {
         let summary = side.run().verdicts.get(id);
         let whole = side.verdict(id);
-        let (short, long) = (summary.map(|summary| summary.verdict), whole.as_ref().map(|whole| whole.verdict));
+        let (short, long) = (
+            summary.map(|summary| summary.verdict),
+            whole.as_ref().map(|whole| whole.verdict),
+        );
         if let (Some(short), Some(long)) = (short, long)
             && short != long
         {
@@ -95,7 +98,12 @@ pub(super) fn change(id: &str, a: &Said, b: &Said) -> Option<VerdictChange> {
     let is_new = |after: &&CheckResult| !a.checks().iter().any(|before| before.id == after.id);
     // Where one run did not come to a verdict, its checks are not other ones.
     if a.whole.is_some() && b.whole.is_some() {
-        checks.extend(b.checks().iter().filter(is_new).filter_map(|after| check_change(None, Some(after))));
+        checks.extend(
+            b.checks()
+                .iter()
+                .filter(is_new)
+                .filter_map(|after| check_change(None, Some(after))),
+        );
     } else {
         checks.clear();
     }
@@ -120,7 +128,9 @@ fn check_change(a: Option<&CheckResult>, b: Option<&CheckResult>) -> Option<Chec
         check: one.id.clone(),
         a: outcome(a),
         b: outcome(b),
-        say: b.and_then(|check| check.say.clone()).or_else(|| a.and_then(|check| check.say.clone())),
+        say: b
+            .and_then(|check| check.say.clone())
+            .or_else(|| a.and_then(|check| check.say.clone())),
         found_a: findings(a),
         found_b: findings(b),
     })

@@ -82,7 +82,13 @@ impl RunDiff {
 /// Compares two runs; of `only` these cases where it names any.
 pub fn compare_runs(a: &Side, b: &Side, only: &[String]) -> RunDiff {
     let is_wanted = |id: &&str| only.is_empty() || only.iter().any(|wanted| wanted == id);
-    let of = |side: &'_ Side| side.cases().into_iter().filter(is_wanted).map(str::to_owned).collect::<Vec<_>>();
+    let of = |side: &'_ Side| {
+        side.cases()
+            .into_iter()
+            .filter(is_wanted)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let (in_a, in_b) = (of(a), of(b));
     let mut notes = BTreeSet::new();
     let mut said = |side: &Side, id: &str| {

@@ -115,7 +115,11 @@ fn look(word: &str) -> Look {
 fn is_uuid(word: &str) -> bool {
     let mut lengths = word.split('-').map(str::len);
     let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    is_hex && [8, 4, 4, 4, 12].into_iter().all(|length| lengths.next() == Some(length)) && lengths.next().is_none()
+    is_hex
+        && [8, 4, 4, 4, 12]
+            .into_iter()
+            .all(|length| lengths.next() == Some(length))
+        && lengths.next().is_none()
 }
 
 /// A date, with or without a time: `2026-07-28T…`. A revision of MCP is a date, and means something, so a time must follow.
@@ -204,8 +208,14 @@ mod tests {
 
     #[test]
     fn the_same_thing_stays_the_same_thing() {
-        let (one, two) = ("1473dafd-3a8a-4d2b-b00b-6dd76448e29f", "c7f1660f-8d77-4cc8-8b41-51d5b4a3cf11");
-        let (three, four) = ("2a49e5db-ecba-4734-b3d7-1092d456331c", "4c4037cf-0b79-4b3c-84b6-3c5b13de05d9");
+        let (one, two) = (
+            "1473dafd-3a8a-4d2b-b00b-6dd76448e29f",
+            "c7f1660f-8d77-4cc8-8b41-51d5b4a3cf11",
+        );
+        let (three, four) = (
+            "2a49e5db-ecba-4734-b3d7-1092d456331c",
+            "4c4037cf-0b79-4b3c-84b6-3c5b13de05d9",
+        );
         compare(&format!("{one} {one}"), &format!("{three} {three}"), true);
         compare(&format!("{one} {two}"), &format!("{three} {four}"), true);
         compare(&format!("{one} {one}"), &format!("{three} {four}"), false);

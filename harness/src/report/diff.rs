@@ -52,7 +52,10 @@ fn show_side(printer: &mut Printer, name: &str, side: &SideReport) {
     let unsealed = if side.sealed { "" } else { ", no SHA256SUMS" };
     printer.line(&[
         span(Style::Bold, format!("{name:<10}")),
-        plain(format!("{}: {}, {}{unsealed}", side.evidence, side.target, side.started_at)),
+        plain(format!(
+            "{}: {}, {}{unsealed}",
+            side.evidence, side.target, side.started_at
+        )),
     ]);
 }
 
@@ -89,7 +92,10 @@ fn show_change(printer: &mut Printer, change: &VerdictChange) {
 
 fn show_check(printer: &mut Printer, check: &CheckChange) {
     let outcome = |outcome: Option<CheckOutcome>| outcome.map_or("not there", CheckOutcome::name);
-    let say = check.say.as_ref().map_or(String::new(), |say| format!(": {}", cut(say)));
+    let say = check
+        .say
+        .as_ref()
+        .map_or(String::new(), |say| format!(": {}", cut(say)));
     printer.line(&[
         plain("      "),
         span(Style::Bold, check.check.as_str()),
@@ -109,7 +115,10 @@ fn show_finding(printer: &mut Printer, side: &str, finding: &PathFinding) {
         (None, None) => NOTHING.to_owned(),
     };
     let expected = cut(&finding.expected.to_string());
-    printer.line(&[plain(format!("        {side}: {}: expected {expected}, found {found}", finding.path))]);
+    printer.line(&[plain(format!(
+        "        {side}: {}: expected {expected}, found {found}",
+        finding.path
+    ))]);
 }
 
 fn show_only(printer: &mut Printer, side: &str, cases: &[OnlyIn]) {
@@ -140,11 +149,17 @@ fn show_case(printer: &mut Printer, case: &CaseDiff, all: bool) {
     }
     for (side, troubles) in [("a", &case.records.unread_a), ("b", &case.records.unread_b)] {
         for trouble in troubles {
-            printer.line(&[span(Style::Odd, format!("      DAMAGED in {side}  ")), plain(cut(trouble))]);
+            printer.line(&[
+                span(Style::Odd, format!("      DAMAGED in {side}  ")),
+                plain(cut(trouble)),
+            ]);
         }
     }
     if all {
-        case.records.events.iter().for_each(|event| show_event(printer, event, usize::MAX));
+        case.records
+            .events
+            .iter()
+            .for_each(|event| show_event(printer, event, usize::MAX));
         if case.records.more > 0 {
             printer.line(&[span(Style::Odd, format!("      and {} events more", case.records.more))]);
         }
@@ -155,7 +170,10 @@ fn show_case(printer: &mut Printer, case: &CaseDiff, all: bool) {
 
 fn show_event(printer: &mut Printer, event: &EventDifference, paths_max: usize) {
     let number = |seq: Option<u64>| seq.map_or_else(|| "—".to_owned(), |seq| format!("[{seq}]"));
-    let process = event.process.as_ref().map_or(String::new(), |name| format!("{}  ", cut(name)));
+    let process = event
+        .process
+        .as_ref()
+        .map_or(String::new(), |name| format!("{}  ", cut(name)));
     printer.line(&[span(Style::Dim, format!("      step  {}", cut(&event.step)))]);
     printer.line(&[plain(format!(
         "      {} | {}  {process}{}",
@@ -174,7 +192,11 @@ fn show_event(printer: &mut Printer, event: &EventDifference, paths_max: usize) 
 }
 
 fn show_path(printer: &mut Printer, difference: &PathDifference) {
-    let value = |value: &Option<Value>| value.as_ref().map_or_else(|| NOTHING.to_owned(), |value| cut(&value.to_string()));
+    let value = |value: &Option<Value>| {
+        value
+            .as_ref()
+            .map_or_else(|| NOTHING.to_owned(), |value| cut(&value.to_string()))
+    };
     let (a, b) = (value(&difference.a), value(&difference.b));
     let path = match difference.path.as_str() {
         "" => String::new(),

@@ -31,6 +31,8 @@ fn help() {
     prints("help-run", &call(&["run", "--help"]));
     prints("help-prove", &call(&["prove", "--help"]));
     prints("help-show", &call(&["show", "--help"]));
+    prints("help-diff", &call(&["diff", "--help"]));
+    prints("help-rerun", &call(&["rerun", "--help"]));
     prints("help-verify", &call(&["verify", "--help"]));
     prints("help-vectors", &call(&["vectors", "--help"]));
     prints("help-fingerprint", &call(&["fingerprint", "--help"]));

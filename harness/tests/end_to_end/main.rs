@@ -29,6 +29,8 @@
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
+//! | `diffs.rs` | two runs beside each other: noise is none, and a difference is shown where it begins |
+//! | `reruns.rs` | a run that was kept, repeated: forged verdicts come out, and nothing that a stranger names is run |
 //! | `story.rs` | a case as a story: all of its steps, and nothing that a server wrote unescaped |
 //! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
 //! | `vectors.rs` | the shared vectors: the built-in implementation, the Python adapter, and adapters that misbehave |
@@ -49,6 +51,7 @@ mod blind;
 mod command_line;
 mod contracts;
 mod defects;
+mod diffs;
 mod elicitation;
 mod files;
 mod fingerprint;
@@ -66,6 +69,7 @@ mod proofs;
 mod prove;
 mod reference;
 mod refusals;
+mod reruns;
 mod revisions;
 mod show;
 mod story;

@@ -9,9 +9,7 @@ use crate::diff::Side;
 use crate::digest;
 use crate::document::DOCUMENT_BYTES_MAX;
 use crate::record::{RerunOf, Run, SUMS_FILE};
-use crate::target::{
-    KeptSecret, KeptTarget, Seed, Target, TargetSource, TargetWords, built_in_named, literal, locate,
-};
+use crate::target::{KeptSecret, KeptTarget, Seed, Target, TargetSource, TargetWords, built_in_named, literal, locate};
 
 /// More cases than this are not repeated.
 const CASES_MAX: usize = 1_000;
@@ -148,14 +146,21 @@ fn selection(
     }
     let mut selection = catalogue.select(&asked, &[]).map_err(|error| error.to_string())?;
     if words.is_empty() {
-        selection.named = run.named.iter().filter(|id| selection.requested.contains(id)).cloned().collect();
+        selection.named = run
+            .named
+            .iter()
+            .filter(|id| selection.requested.contains(id))
+            .cloned()
+            .collect();
         return Ok(selection);
     }
     // A pattern means the cases of this run.
     let (named, requested) = (selection.named.clone(), selection.requested.clone());
     let kept: Vec<String> = requested.into_iter().filter(|id| there.contains(id)).collect();
     if let Some(missing) = named.iter().find(|id| !there.contains(*id)) {
-        return Err(format!("this run has no case `{missing}` (`harness show` lists those that it has)"));
+        return Err(format!(
+            "this run has no case `{missing}` (`harness show` lists those that it has)"
+        ));
     }
     let mut selection = catalogue.select(&kept, &[]).map_err(|error| error.to_string())?;
     selection.named = named;
@@ -233,7 +238,13 @@ fn built_in(run: &Run, folder: &Path) -> Result<(Target, Vec<String>), String> {
 /// Everything that would be run, read or set because the evidence says so, a line each. `with_command`: its command too.
 fn named(run: &Run, kept: &KeptTarget, with_command: bool) -> Vec<String> {
     let target = &run.target;
-    let words = |words: &[String]| words.iter().map(|word| super::quoted(word)).collect::<Vec<_>>().join(" ");
+    let words = |words: &[String]| {
+        words
+            .iter()
+            .map(|word| super::quoted(word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let mut lines = Vec::new();
     if with_command {
         lines.push(format!("command {}", words(&target.command)));
@@ -243,8 +254,15 @@ fn named(run: &Run, kept: &KeptTarget, with_command: bool) -> Vec<String> {
     for (role, command) in &target.processes {
         lines.push(format!("{} {}", role.name(), words(command)));
     }
-    lines.extend(kept.reconcile.iter().map(|command| format!("operator's command {}", words(command))));
-    let rotated = kept.rotations.values().map(|rotation| (&rotation.env, &rotation.secrets));
+    lines.extend(
+        kept.reconcile
+            .iter()
+            .map(|command| format!("operator's command {}", words(command))),
+    );
+    let rotated = kept
+        .rotations
+        .values()
+        .map(|rotation| (&rotation.env, &rotation.secrets));
     let sets = std::iter::once((&target.env, &kept.secrets)).chain(rotated);
     for (env, secrets) in sets {
         lines.extend(env.iter().map(|(name, value)| format!("variable {name}={value}")));
@@ -254,16 +272,29 @@ fn named(run: &Run, kept: &KeptTarget, with_command: bool) -> Vec<String> {
         }));
     }
     for (role, env) in &kept.process_env {
-        lines.extend(env.iter().map(|(name, value)| format!("variable {name}={value} of the {}", role.name())));
+        lines.extend(
+            env.iter()
+                .map(|(name, value)| format!("variable {name}={value} of the {}", role.name())),
+        );
     }
     if kept.inherit_env {
         lines.push("your whole environment is passed on".to_owned());
     }
-    lines.extend(kept.store.iter().filter_map(|store| store.seed.as_ref()).map(|seed| match seed {
-        Seed::Script(path) => format!("SQL script {}", path.display()),
-        Seed::Copy(path) => format!("a copy of {} as the store", path.display()),
-    }));
+    lines.extend(
+        kept.store
+            .iter()
+            .filter_map(|store| store.seed.as_ref())
+            .map(|seed| match seed {
+                Seed::Script(path) => format!("SQL script {}", path.display()),
+                Seed::Copy(path) => format!("a copy of {} as the store", path.display()),
+            }),
+    );
     lines.extend(kept.clock.age.iter().map(|sql| format!("SQL on the store: {sql}")));
-    lines.extend(target.tampering.values().map(|sql| format!("SQL on copies of the store: {sql}")));
+    lines.extend(
+        target
+            .tampering
+            .values()
+            .map(|sql| format!("SQL on copies of the store: {sql}")),
+    );
     lines
 }

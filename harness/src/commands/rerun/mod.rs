@@ -159,7 +159,10 @@ fn prepared(
         baseline: Baseline::default(),
         selection: archived.selection.clone(),
         naming: fresh_naming(Some(side.run().naming.seed)),
-        timeout_ms: arguments.timeout.map(|seconds| seconds * 1000).or(side.run().timeout_ms),
+        timeout_ms: arguments
+            .timeout
+            .map(|seconds| seconds * 1000)
+            .or(side.run().timeout_ms),
         defect,
         rerun_of: Some(archived::rerun_of(&taken)),
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
