@@ -209,8 +209,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(a: Value, b: Value) -> Vec<String> {
-        let found = compare(&a, &b, Some("rows"), &mut Pairing::default());
+    fn told(a: &Value, b: &Value) -> Vec<String> {
+        let found = compare(a, b, Some("rows"), &mut Pairing::default());
         let text = |value: Option<Value>| value.map_or("nothing".to_owned(), |value| value.to_string());
         let line = |found: PathDifference| format!("{}: {} → {}", found.path, text(found.a), text(found.b));
         found.kept.into_iter().map(line).collect()
@@ -226,8 +226,8 @@ mod tests {
             "result.structuredContent.m: nothing → null",
             "result.content[1]: 2 → nothing",
         ];
-        assert_eq!(told(a, b), expected);
-        assert_eq!(told(json!(1), json!("1")), [": 1 → \"1\""]);
+        assert_eq!(told(&a, &b), expected);
+        assert_eq!(told(&json!(1), &json!("1")), [": 1 → \"1\""]);
     }
 
     #[test]
@@ -236,17 +236,17 @@ mod tests {
             json!({"text": "{\"state\":\"applied\",\"issue_id\":1}"}),
             "{\"issue_id\":9,\"state\":\"unknown\"}",
         );
-        assert_eq!(told(a, json!({"text": b})), ["text:state: \"applied\" → \"unknown\""]);
+        assert_eq!(told(&a, &json!({"text": b})), ["text:state: \"applied\" → \"unknown\""]);
     }
 
     #[test]
     fn rows_are_paired_and_clocks_go_on() {
         let a = json!([{"issue_id": 1}, {"issue_id": 1}, {"count": 1}, {"at": 1_790_035_200}, {"elapsed_ms": 4}]);
         let b = json!([{"issue_id": 7}, {"issue_id": 7}, {"count": 1}, {"at": 1_795_000_000}, {"elapsed_ms": 9}]);
-        assert_eq!(told(a.clone(), b), [""; 0]);
+        assert_eq!(told(&a, &b), [""; 0]);
         let doubled = json!([{"issue_id": 7}, {"issue_id": 8}, {"count": 2}, {"at": 3}, {"elapsed_ms": 9}]);
         let expected = ["[1].issue_id: 1 → 8", "[2].count: 1 → 2", "[3].at: 1790035200 → 3"];
-        assert_eq!(told(a, doubled), expected);
+        assert_eq!(told(&a, &doubled), expected);
     }
 
     #[test]
@@ -257,10 +257,10 @@ mod tests {
         );
         let a = json!([one, two, {"rows": [{"of": one, "n": 1}, {"of": two, "n": 2}]}]);
         let turned = json!([two, one, {"rows": [{"of": one, "n": 2}, {"of": two, "n": 1}]}]);
-        assert_eq!(told(a.clone(), turned), [""; 0]);
+        assert_eq!(told(&a, &turned), [""; 0]);
         let other = json!([two, one, {"rows": [{"of": one, "n": 1}, {"of": two, "n": 2}]}]);
-        assert_eq!(told(a, other).len(), 2);
-        assert_eq!(told(json!({"list": [1, 2]}), json!({"list": [2, 1]})).len(), 2);
+        assert_eq!(told(&a, &other).len(), 2);
+        assert_eq!(told(&json!({"list": [1, 2]}), &json!({"list": [2, 1]})).len(), 2);
     }
 
     #[test]

@@ -120,17 +120,13 @@ impl Lanes {
         for line in lines {
             match line {
                 Line::Trouble { line, reason } => lanes.trouble(format!("record.jsonl:{line}: {reason}")),
-                Line::Event { event, text } => match values_left.checked_sub(values_in(text.as_bytes())) {
-                    Some(left) => values_left = lanes.event(*event, side, folder, left),
-                    None => {
-                        let reason = format!(
-                            "event {} and what follows was not compared: the record has more than {RECORD_VALUES_MAX} JSON values",
-                            event.seq
-                        );
-                        lanes.trouble(reason);
+                Line::Event { event, text } => {
+                    let Some(left) = values_left.checked_sub(values_in(text.as_bytes())) else {
+                        lanes.trouble(too_many(event.seq));
                         break;
-                    }
-                },
+                    };
+                    values_left = lanes.event(*event, side, folder, left);
+                }
             }
         }
         lanes.collapse_looks();
@@ -173,12 +169,28 @@ impl Lanes {
                 self.push((String::new(), Sort::Script), seq, what, value, MomentKind::Observation);
                 return left;
             }
-            body => {
+            body @ (Body::ProcessStarted { .. }
+            | Body::StreamEnded
+            | Body::SendFailed { .. }
+            | Body::Signalled { .. }
+            | Body::KillCommandRun { .. }
+            | Body::ClockAdvanced { .. }
+            | Body::LockHeld
+            | Body::LockReleased { .. }
+            | Body::OperatorRan { .. }
+            | Body::ProcessEnded { .. }
+            | Body::EffectVisible { .. }
+            | Body::ReplyMarkedMoment { .. }
+            | Body::FaultMissed { .. }
+            | Body::TimedOut { .. }
+            | Body::CaseEnded { .. }) => {
                 if let Some((what, value)) = told::happened(&body) {
-                    let sort = match body {
-                        Body::StreamEnded => Sort::Output,
-                        _ if process.is_empty() => Sort::Script,
-                        _ => Sort::Life,
+                    let sort = if body == Body::StreamEnded {
+                        Sort::Output
+                    } else if process.is_empty() {
+                        Sort::Script
+                    } else {
+                        Sort::Life
                     };
                     let value = told::put_back(&value, &self.names);
                     self.push((process, sort), seq, what.to_owned(), value, MomentKind::Other);
@@ -212,12 +224,11 @@ impl Lanes {
             Part::Reply(id) => {
                 let asked = self.open.get_mut(&(process, !is_ours, id)).and_then(Vec::pop);
                 let item = asked.and_then(|(lane, at)| self.lanes.get_mut(&lane)?.get_mut(at));
-                match item {
-                    Some(item) => item.answer = Some(Moment { seq, what, value, kind }),
-                    None => {
-                        let what = format!("{what}, to nothing that was asked");
-                        self.push(lane, seq, what, value, kind);
-                    }
+                if let Some(item) = item {
+                    item.answer = Some(Moment { seq, what, value, kind });
+                } else {
+                    let what = format!("{what}, to nothing that was asked");
+                    self.push(lane, seq, what, value, kind);
                 }
             }
             Part::Alone => {
@@ -244,6 +255,10 @@ impl Lanes {
         }
         self.open.clear();
     }
+}
+
+fn too_many(seq: u64) -> String {
+    format!("event {seq} and what follows was not compared: the record has more than {RECORD_VALUES_MAX} JSON values")
 }
 
 /// Whether the second asks what the first asked, in the same step and after its reply.

@@ -240,8 +240,8 @@ impl TargetSummary {
             (*role, process)
         };
         let mut target = command_only(self.command.clone());
-        target.launch.env = self.env.clone();
-        target.launch.kill = self.kill.clone();
+        target.launch.env.clone_from(&self.env);
+        target.launch.kill.clone_from(&self.kill);
         target.want(self.protocol.map_or(Protocol::Auto, Protocol::Only));
         Some(kept.complete(Target {
             name: self.name.clone(),

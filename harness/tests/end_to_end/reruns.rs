@@ -232,7 +232,7 @@ fn nothing_that_a_stranger_names_is_run() {
     ];
     for name in named {
         change(&done.path("kept"), "run.json", |run| {
-            name(&mut run["target"], evil.clone())
+            name(&mut run["target"], evil.clone());
         });
         rerun(&done, &["kept"]).exits(2);
     }
@@ -243,13 +243,13 @@ fn nothing_that_a_stranger_names_is_run() {
     beside.call(&["rerun"]).exits(2);
     // As the built-in server it is the built-in server, whatever command stands there.
     change(&done.path("kept"), "run.json", |run| {
-        run["target"]["source"] = json!("built-in")
+        run["target"]["source"] = json!("built-in");
     });
     rerun(&done, &["kept"])
         .exits(2)
         .says_only(&["plain is no server that this harness carries"]);
     change(&done.path("kept"), "run.json", |run| {
-        run["target"]["name"] = json!("reference-server")
+        run["target"]["name"] = json!("reference-server");
     });
     let said = rerun(&done, &["kept", "--evidence", "again"]);
     assert!(

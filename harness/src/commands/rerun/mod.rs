@@ -83,13 +83,6 @@ pub(super) fn rerun(arguments: &RerunArguments, guarded: &GuardedRun, printer: &
         Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
     let side = &taken.side;
-    if arguments.format == Format::Human {
-        let again = format!("{}, begun {}", side.report().evidence, side.run().started_at);
-        printer.line(&[span(Style::Bold, "repeats   "), plain(again)]);
-        for note in &archived.notes {
-            printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
-        }
-    }
     let only = archived.selection.execute.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
@@ -108,7 +101,12 @@ pub(super) fn rerun(arguments: &RerunArguments, guarded: &GuardedRun, printer: &
             }
         };
         let folder = request.folder.clone();
-        let mut tell = |progress: Progress<'_>| run::show_progress(arguments.format, printer, &progress);
+        let mut tell = |progress: Progress<'_>| {
+            if let (Format::Human, Progress::Begins(_)) = (arguments.format, &progress) {
+                show_head(side, &archived.notes, printer);
+            }
+            run::show_progress(arguments.format, printer, &progress);
+        };
         match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
             Ok((report, state)) => {
                 let compared = compare(side, &folder.join(&report.evidence), &report.evidence, &only);
@@ -117,6 +115,14 @@ pub(super) fn rerun(arguments: &RerunArguments, guarded: &GuardedRun, printer: &
             Err(error) => run::refuse_run(arguments.format, &error, false, printer),
         }
     })
+}
+
+fn show_head(side: &Side, notes: &[String], printer: &mut Printer) {
+    let again = format!("{}, begun {}", side.report().evidence, side.run().started_at);
+    printer.line(&[span(Style::Bold, "repeats   "), plain(again)]);
+    for note in notes {
+        printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
+    }
 }
 
 fn prepared(
