@@ -117,7 +117,7 @@ impl Comparison<'_> {
                 }
             }
             (Value::String(one), Value::String(other)) => self.texts(path, one, other),
-            _ if a == b || self.is_noise(key, a, b) => {}
+            _ if self.same_number(key, a, b).unwrap_or(a == b) => {}
             _ => self.differences.add(path.to_owned(), Some(a), Some(b)),
         }
     }
@@ -146,9 +146,6 @@ impl Comparison<'_> {
     }
 
     fn texts(&mut self, path: &str, a: &str, b: &str) {
-        if a == b {
-            return;
-        }
         if self.text_depth < TEXT_DEPTH_MAX
             && let (Some(one), Some(other)) = (as_json(a), as_json(b))
         {
@@ -161,16 +158,14 @@ impl Comparison<'_> {
         }
     }
 
-    /// Numbers of rows name a row, and clocks go on.
-    fn is_noise(&mut self, key: &str, a: &Value, b: &Value) -> bool {
-        let (Some(one), Some(other)) = (a.as_f64(), b.as_f64()) else {
-            return false;
-        };
+    /// Numbers of rows name a row, and clocks go on; nothing where these are neither.
+    fn same_number(&mut self, key: &str, a: &Value, b: &Value) -> Option<bool> {
+        let (one, other) = (a.as_f64()?, b.as_f64()?);
         if is_time_key(key) || (is_unix_time(one) && is_unix_time(other)) {
-            return true;
+            return Some(true);
         }
-        let pair = |name: &Value| format!("{key} {name}");
-        is_row_key(key) && self.pairing.pairs(Kind::Row, &pair(a), &pair(b))
+        let row = |name: &Value| format!("{key} {name}");
+        is_row_key(key).then(|| self.pairing.pairs(Kind::Row, &row(a), &row(b)))
     }
 }
 
@@ -244,6 +239,12 @@ mod tests {
         let a = json!([{"issue_id": 1}, {"issue_id": 1}, {"count": 1}, {"at": 1_790_035_200}, {"elapsed_ms": 4}]);
         let b = json!([{"issue_id": 7}, {"issue_id": 7}, {"count": 1}, {"at": 1_795_000_000}, {"elapsed_ms": 9}]);
         assert_eq!(told(&a, &b), [""; 0]);
+        // What is called the same in both runs is another row all the same, where the name stood for another one before.
+        let taken = [
+            json!([{"issue_id": 1}, {"issue_id": 1}]),
+            json!([{"issue_id": 2}, {"issue_id": 1}]),
+        ];
+        assert_eq!(told(&taken[0], &taken[1]), ["[1].issue_id: 1 → 1"]);
         let doubled = json!([{"issue_id": 7}, {"issue_id": 8}, {"count": 2}, {"at": 3}, {"elapsed_ms": 9}]);
         let expected = ["[1].issue_id: 1 → 8", "[2].count: 1 → 2", "[3].at: 1790035200 → 3"];
         assert_eq!(told(&a, &doubled), expected);

@@ -200,11 +200,15 @@ impl<'a> Comparison<'a> {
             (None, None) => None,
         };
         let asked = paired.a.or(paired.b).map(|item| item.began.what.as_str());
-        let what = match (a, b, asked) {
-            (Some(a), Some(b), _) if a.what != b.what => format!("{} | {}", a.what, b.what),
-            (Some(a), Some(_), Some(asked)) if a.what != asked => format!("{}, to {asked}", a.what),
-            (Some(one), _, _) | (None, Some(one), _) => one.what.clone(),
-            (None, None, _) => String::new(),
+        let said = match (a, b) {
+            (Some(a), Some(b)) if a.what != b.what => format!("{} | {}", a.what, b.what),
+            (Some(one), _) | (None, Some(one)) => one.what.clone(),
+            (None, None) => String::new(),
+        };
+        let is_asked = |moment: Option<&Moment>| moment.is_none_or(|moment| Some(moment.what.as_str()) == asked);
+        let what = match asked {
+            Some(asked) if !(is_asked(a) && is_asked(b)) => format!("{said}, to {asked}"),
+            Some(_) | None => said,
         };
         let whole = |moment: Option<&Moment>| moment.map(|moment| Value::from(moment.what.clone()));
         let mut differences = differences;
