@@ -202,7 +202,12 @@ fn show_path(printer: &mut Printer, difference: &PathDifference) {
         "" => String::new(),
         path => format!("{}: ", cut(path)),
     };
-    printer.line(&[plain(format!("          {path}{a} → {b}"))]);
+    let again = if difference.a == difference.b {
+        ", which stood for something else before"
+    } else {
+        ""
+    };
+    printer.line(&[plain(format!("          {path}{a} → {b}{again}"))]);
 }
 
 fn show_result(printer: &mut Printer, diff: &RunDiff) {
