@@ -12,6 +12,7 @@ pub mod case;
 pub mod commands;
 pub mod conduct;
 mod counted;
+pub mod diff;
 pub mod digest;
 pub mod document;
 pub mod drive;

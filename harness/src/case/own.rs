@@ -14,11 +14,16 @@ const RESERVED: [&str; 4] = ["latest", "probe", "calibration", "calibration-two"
 impl Catalogue {
     /// This catalogue and the cases in these files. Relative paths start at `folder`.
     pub fn with_files(&self, paths: &[PathBuf], folder: &Path) -> Result<Self, DocumentError> {
+        let text = |path: &PathBuf| Ok((path.display().to_string(), document::read(&folder.join(path))?));
+        let texts: Result<Vec<_>, DocumentError> = paths.iter().map(text).collect();
+        self.with_texts(texts?)
+    }
+
+    /// This catalogue and the cases of these texts, each with the name of its file.
+    pub fn with_texts(&self, texts: Vec<(String, String)>) -> Result<Self, DocumentError> {
         let mut all = self.clone();
-        let mut read = Vec::with_capacity(paths.len());
-        for path in paths {
-            let file = path.display().to_string();
-            let text = document::read(&folder.join(path))?;
+        let mut read = Vec::with_capacity(texts.len());
+        for (file, text) in texts {
             let (case, places) = resolve::parse_with_places(&file, &text)?;
             let fits = (all.refuse_taken_id(&case).map_err(Refused::at(places.id.clone())))
                 .and_then(|()| {
@@ -37,6 +42,14 @@ impl Catalogue {
             fits.map_err(|refused| refused.in_document(file, &case.text))?;
         }
         Ok(all)
+    }
+
+    /// This catalogue with other revisions of its cases in their places.
+    #[must_use]
+    pub fn with_revisions(&self, cases: impl IntoIterator<Item = Case>) -> Self {
+        let mut all = self.clone();
+        all.cases.extend(cases.into_iter().map(|case| (case.id.clone(), case)));
+        all
     }
 
     /// The file of a case of the user's own, as it was named; nothing for an embedded one.

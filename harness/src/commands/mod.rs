@@ -5,6 +5,7 @@
 mod baseline_arguments;
 mod built_in_defects;
 mod completions;
+mod diff;
 mod explain;
 mod export;
 #[cfg(feature = "reference-server")]
@@ -13,10 +14,12 @@ mod list;
 mod next_command;
 mod prove;
 mod report;
+mod rerun;
 mod run;
 mod schema;
 mod show;
 mod story;
+mod taken;
 mod target_arguments;
 mod vectors;
 mod verify;
@@ -103,7 +106,9 @@ enum Command {
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
     Report(report::ReportArguments),
+    Diff(diff::DiffArguments),
     Verify(verify::VerifyArguments),
+    Rerun(Box<rerun::RerunArguments>),
     Export(export::ExportArguments),
     Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
@@ -133,11 +138,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let status = match cli.command {
         Command::Run(arguments) => guarded(&mut printer, |printer, run| run::run(&arguments, run, printer)),
+        Command::Rerun(arguments) => guarded(&mut printer, |printer, run| rerun::rerun(&arguments, run, printer)),
         Command::Prove(arguments) => guarded(&mut printer, |printer, run| prove::prove(&arguments, run, printer)),
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
         Command::Show(arguments) => show::show(&arguments, &mut printer),
         Command::Report(arguments) => report::report(&arguments, &mut printer),
+        Command::Diff(arguments) if arguments.unpacks() => {
+            guarded(&mut printer, |printer, _| diff::diff(&arguments, printer))
+        }
+        Command::Diff(arguments) => diff::diff(&arguments, &mut printer),
         // What is unpacked is removed by the guard, whatever ends this.
         Command::Verify(arguments) if arguments.unpacks() => {
             guarded(&mut printer, |printer, _| verify::verify(&arguments, printer))

@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
     })
 }
 
-fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mut Printer) -> ExitStatus {
+pub(super) fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mut Printer) -> ExitStatus {
     let status = if error.is_usage() {
         ExitStatus::Usage
     } else {
@@ -139,7 +139,7 @@ fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mu
     refuse(format, &message, status, printer)
 }
 
-fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
+pub(super) fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
     match (format, progress) {
         (Format::Human, Progress::Begins(target)) => show_target(printer, target),
         (Format::Human, Progress::Probed(report)) => show_server(printer, report),
@@ -273,6 +273,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
         naming,
         timeout_ms: arguments.timeout.map(|seconds| seconds * 1000),
         defect: arguments.defect.clone(),
+        rerun_of: None,
         evidence: arguments.evidence.as_ref().map(|path| folder.join(path)),
         folder,
         orphaned: guarded.orphaned(),
@@ -282,7 +283,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
 }
 
 /// A defect that nobody plants would make a green run look like a caught defect.
-fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
+pub(super) fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
     let Some(defect) = defect else { return Ok(()) };
     if target.defects_env.is_none() {
         return Err(format!(

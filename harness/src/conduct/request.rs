@@ -10,7 +10,7 @@ use crate::case::{Case, Catalogue, Selection};
 use crate::drive::{DriveError, StageError};
 use crate::plan::Naming;
 use crate::readback::Selector;
-use crate::record::{Baseline, EvidenceError, RecordError};
+use crate::record::{Baseline, EvidenceError, RecordError, RerunOf};
 use crate::report::{CaseReport, ControlReport, RunReport, TargetReport};
 use crate::target::{PlaceholderError, Target};
 
@@ -44,6 +44,8 @@ pub struct Request {
     pub baseline: Baseline,
     /// The defect to plant.
     pub defect: Option<String>,
+    /// The run that this one repeats, where it repeats one.
+    pub rerun_of: Option<RerunOf>,
     /// The evidence folder that the user named.
     pub evidence: Option<PathBuf>,
     /// The folder under which evidence goes otherwise.

@@ -223,6 +223,7 @@ impl Suite {
             timeout_ms: self.timeout_ms,
             keep: None,
             defect: None,
+            rerun_of: None,
             evidence: Some(folder.join(under).join(name)),
             scratch: role.scratch().to_path_buf(),
             orphaned: role.orphaned(),

@@ -48,7 +48,7 @@ pub use proof_folder::{MATRIX_FILE, ProofFolder};
 pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};
 pub use run::{
-    ArtifactDigest, CaseSummary, HarnessSummary, Host, NothingRun, NothingRunKind, RUN_FORMAT, Run, RunState,
+    ArtifactDigest, CaseSummary, HarnessSummary, Host, NothingRun, NothingRunKind, RUN_FORMAT, RerunOf, Run, RunState,
     ServerSeen, TargetSummary,
 };
 pub use runs::{Found, RunNameError, find_run};

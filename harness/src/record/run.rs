@@ -8,9 +8,9 @@ use super::baseline::Baseline;
 use super::verdict::Verdict;
 use crate::case::Role;
 use crate::plan::Naming;
-use crate::protocol::Revision;
+use crate::protocol::{Protocol, Revision};
 use crate::readback::Selector;
-use crate::target::{Contract, Identity, Replies, TargetSource};
+use crate::target::{Contract, Identity, KeptTarget, Replies, SideProcess, Target, TargetSource, command_only};
 
 /// The version of `run.json` that this harness writes.
 pub const RUN_FORMAT: u32 = 1;
@@ -40,6 +40,12 @@ pub struct Run {
     pub server: Option<ServerSeen>,
     /// Where identities and markers come from.
     pub naming: Naming,
+    /// The run that this one repeats, where it repeats one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun_of: Option<RerunOf>,
+    /// The bound on every wait that was asked for, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
     /// The defect that was planted, where one was.
     pub defect: Option<String>,
     /// Ids of all cases that this harness carries.
@@ -60,6 +66,19 @@ pub struct Run {
     pub baseline: Baseline,
     /// Verdicts by case.
     pub verdicts: BTreeMap<String, CaseSummary>,
+}
+
+/// The run that another one repeats, by what identifies its evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RerunOf {
+    /// When it was begun, by its own word.
+    pub started_at: String,
+    /// SHA-256 of its `SHA256SUMS`; absent where it has none.
+    pub sums_sha256: Option<String>,
+    /// SHA-256 of the archive that it came in; absent where it came as a folder.
+    pub archive_sha256: Option<String>,
 }
 
 /// Why no case of a run was run.
@@ -178,9 +197,67 @@ pub struct TargetSummary {
     pub protocol: Option<Revision>,
     /// Digests of what was launched.
     pub artifacts: Vec<ArtifactDigest>,
+    /// Everything else that has to be known to repeat the run; absent in evidence of harnesses that could not repeat any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Box<KeptTarget>>,
 }
 
 impl TargetSummary {
+    /// What is said of a target; its artifacts are digested at the end of the run.
+    pub fn of(target: &Target) -> Self {
+        let processes = target.processes.iter();
+        Self {
+            name: target.name.clone(),
+            source: target.source.clone(),
+            command: target.launch.command.clone(),
+            kill: target.launch.kill.clone(),
+            env: target.launch.env.clone(),
+            secrets: target.launch.secrets.keys().cloned().collect(),
+            contract: target.contract.clone(),
+            replies: target.replies.clone(),
+            identity: target.identity.clone(),
+            read_effects: target.read_effects.clone(),
+            read_ledger: target.read_ledger.clone(),
+            read_more: target.read_more.clone(),
+            tampering: target.tampering.clone(),
+            processes: processes
+                .map(|(role, process)| (*role, process.command.clone()))
+                .collect(),
+            protocol: target.protocol.revision(),
+            artifacts: Vec::new(),
+            kept: Some(Box::new(KeptTarget::of(target))),
+        }
+    }
+
+    /// The target again, as whoever made the evidence says; nothing where too little of it was kept.
+    pub fn whole(&self) -> Option<Target> {
+        let kept = self.kept.as_deref()?.clone();
+        let process = |(role, command): (&Role, &Vec<String>)| {
+            let process = SideProcess {
+                command: command.clone(),
+                env: BTreeMap::new(),
+            };
+            (*role, process)
+        };
+        let mut target = command_only(self.command.clone());
+        target.launch.env.clone_from(&self.env);
+        target.launch.kill.clone_from(&self.kill);
+        target.want(self.protocol.map_or(Protocol::Auto, Protocol::Only));
+        Some(kept.complete(Target {
+            name: self.name.clone(),
+            source: self.source.clone(),
+            contract: self.contract.clone(),
+            replies: self.replies.clone(),
+            identity: self.identity.clone(),
+            read_effects: self.read_effects.clone(),
+            read_ledger: self.read_ledger.clone(),
+            read_more: self.read_more.clone(),
+            tampering: self.tampering.clone(),
+            processes: self.processes.iter().map(process).collect(),
+            ..target
+        }))
+    }
+
     /// One line: name, source, contract; the words of the run itself.
     pub fn title(&self) -> String {
         self.source

@@ -4,6 +4,7 @@
 //! - [`result`]: what a run came to, as a value; also the JSON report.
 //! - [`console`]: the same for people.
 //! - [`missing`]: what a target lacks, summed up.
+//! - [`diff`]: two runs beside each other.
 //! - [`baseline`]: what came of comparing it with its baseline.
 //! - [`summary`]: one case in a few lines.
 //! - [`story`]: one case step by step, for people who know nothing of it yet.
@@ -15,6 +16,7 @@
 
 mod baseline;
 mod console;
+mod diff;
 mod frame;
 mod html;
 mod missing;
@@ -28,6 +30,7 @@ mod timeline;
 
 pub use baseline::show_baseline;
 pub use console::{show_case, show_case_lines, show_control_line, show_effect, show_end, show_server, show_target};
+pub use diff::show_diff;
 pub use html::{HtmlCase, HtmlCases, HtmlOf, html_page};
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};

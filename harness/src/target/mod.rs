@@ -7,12 +7,14 @@
 //! - [`contract`]: what the presets promise.
 //! - [`by_flags`]: a command, described by the flags beside it.
 //! - [`flag_words`]: messages in the words of flags.
+//! - [`kept`]: a target as evidence keeps it, so that a run can be repeated.
 //! - [`launcher`]: programs that start a server elsewhere, and do not own it.
 //! - [`locate`]: which target a command line means.
 
 mod by_flags;
 mod contract;
 mod flag_words;
+mod kept;
 mod launcher;
 mod locate;
 mod placeholder;
@@ -25,6 +27,7 @@ mod written;
 pub use by_flags::{set_cwd, set_effects, set_kill, set_write};
 pub use contract::{Conflict, Contract, Preset};
 pub use flag_words::in_flag_words;
+pub use kept::{KeptRotation, KeptSecret, KeptTarget};
 pub use locate::{BUILT_IN_NAMES, LocateError, TargetWords, built_in, built_in_named, locate};
 pub use placeholder::{PlaceholderError, Values, literal};
 pub use resolve::{command_only, parse};

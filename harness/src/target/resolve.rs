@@ -27,7 +27,7 @@ const RESERVED_PARAMS: [&str; 5] = ["name", "arguments", "_meta", "inputResponse
 const WRITE_PLACEHOLDERS: [&str; 7] = ["operation", "marker", "input", "mode", "gate", "principal", "run"];
 
 /// Random secrets have at least and at most so many bytes.
-const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
+pub(super) const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
 
 /// Where a status observation stands when a profile does not say.
 const STATUS_USUAL: &str = "/structuredContent";

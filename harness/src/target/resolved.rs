@@ -149,7 +149,9 @@ pub enum SecretSource {
 }
 
 /// Where a server keeps what it writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Store {
     /// Its path, of a file or a folder; a template.
     pub path: String,
@@ -158,7 +160,9 @@ pub struct Store {
 }
 
 /// What makes a new store before the first start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub enum Seed {
     /// An SQL script, run on a new SQLite file.
     Script(PathBuf),
@@ -178,7 +182,9 @@ pub enum StoreKind {
 }
 
 /// One effectful tool call. Values are templates.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Write {
     /// The tool.
     pub tool: String,
@@ -258,7 +264,9 @@ pub struct RefusalAt {
 }
 
 /// The tool that reports what became of an operation. Values are templates.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Status {
     /// The tool.
     pub tool: String,
@@ -273,7 +281,9 @@ pub struct Status {
 }
 
 /// How time is moved under a server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Clock {
     /// A file with Unix seconds that the server reads; a template.
     pub file: Option<String>,

@@ -32,6 +32,8 @@ fn help() {
     prints("help-prove", &call(&["prove", "--help"]));
     prints("help-show", &call(&["show", "--help"]));
     prints("help-report", &call(&["report", "--help"]));
+    prints("help-diff", &call(&["diff", "--help"]));
+    prints("help-rerun", &call(&["rerun", "--help"]));
     prints("help-verify", &call(&["verify", "--help"]));
     prints("help-vectors", &call(&["vectors", "--help"]));
     prints("help-fingerprint", &call(&["fingerprint", "--help"]));

@@ -31,6 +31,8 @@
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
+//! | `diffs.rs` | two runs beside each other: noise is none, and a difference is shown where it begins |
+//! | `reruns.rs` | a run that was kept, repeated: forged verdicts come out, and nothing that a stranger names is run |
 //! | `story.rs` | a case as a story: all of its steps, and nothing that a server wrote unescaped |
 //! | `report.rs` | a run as a page and as text: whole, harmless, and what the run said |
 //! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
@@ -52,6 +54,7 @@ mod blind;
 mod command_line;
 mod contracts;
 mod defects;
+mod diffs;
 mod elicitation;
 mod files;
 mod fingerprint;
@@ -71,6 +74,7 @@ mod prove;
 mod reference;
 mod refusals;
 mod report;
+mod reruns;
 mod revisions;
 mod second_verifier;
 mod show;

@@ -242,6 +242,7 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<(ProofReq
         naming,
         timeout_ms: None,
         defect: None,
+        rerun_of: None,
         evidence: None,
         folder,
         orphaned: guarded.orphaned(),
