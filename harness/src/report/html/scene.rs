@@ -331,10 +331,8 @@ mod tests {
             } else {
                 Kind::Plain
             };
-            let told = Told {
-                kind,
-                ..Told::new("then", "it happened")
-            };
+            let mut told = Told::new("then", "it happened");
+            told.kind = kind;
             scene.add(&event, &[told], None);
         }
         scene
