@@ -354,10 +354,14 @@ mod tests {
         let found: Vec<String> = scene(all)
             .marks
             .iter()
-            .map(|mark| match &mark.what {
-                What::Signal { signal, .. } => format!("{signal:?}"),
-                What::Ended { killed, .. } => killed.to_string(),
-                other => panic!("{other:?}"),
+            .map(|mark| {
+                if let What::Signal { signal, .. } = &mark.what {
+                    format!("{signal:?}")
+                } else if let What::Ended { killed, .. } = &mark.what {
+                    killed.to_string()
+                } else {
+                    panic!("{mark:?}")
+                }
             })
             .collect();
         assert_eq!(found, ["Pause", "Resume", "Kill", "Other", "false", "true", "true"]);
