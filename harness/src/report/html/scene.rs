@@ -314,3 +314,75 @@ pub(super) fn rows(reading: &Reading) -> Option<&Rows> {
 fn cut(text: &str) -> String {
     shortened(text, TEXT_CHARS_MAX).0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn scene(bodies: impl IntoIterator<Item = Value>) -> Scene {
+        let mut scene = Scene::default();
+        for (index, mut event) in bodies.into_iter().enumerate() {
+            event["seq"] = (index + 1).into();
+            event["at"] = 1000.into();
+            let event: Event = serde_json::from_value(event).expect("an event");
+            let kind = if event.process.as_deref() == Some("noisy") {
+                Kind::Noise
+            } else {
+                Kind::Plain
+            };
+            let mut told = Told::new("then", "it happened");
+            told.kind = kind;
+            scene.add(&event, &[told], None);
+        }
+        scene
+    }
+
+    fn frame(process: &str) -> Value {
+        json!({"process": process, "kind": "message", "direction": "server-to-client", "transport": "stdio", "payload": {}})
+    }
+
+    #[test]
+    fn signals_are_told_apart_and_an_end_otherwise_than_in_order_is_one() {
+        let signal = |name: &str| json!({"process": "first", "kind": "signalled", "signal": name, "processes": 1});
+        let ended = |code: Value| json!({"process": "first", "kind": "process-ended", "code": code, "survivors": 0});
+        let names = ["SIGSTOP", "SIGCONT", "SIGKILL", "SIGTERM"];
+        let all = names
+            .map(signal)
+            .into_iter()
+            .chain([ended(0.into()), ended(1.into()), ended(Value::Null)]);
+        let found: Vec<String> = scene(all)
+            .marks
+            .iter()
+            .map(|mark| {
+                if let What::Signal { signal, .. } = &mark.what {
+                    format!("{signal:?}")
+                } else if let What::Ended { killed, .. } = &mark.what {
+                    killed.to_string()
+                } else {
+                    panic!("{mark:?}")
+                }
+            })
+            .collect();
+        assert_eq!(found, ["Pause", "Resume", "Kill", "Other", "false", "true", "true"]);
+    }
+
+    #[test]
+    fn noise_is_counted_and_what_comes_after_it_is_drawn() {
+        let all = (0..9).map(|_| frame("noisy")).chain([frame("first")]);
+        let scene = scene(all);
+        assert_eq!(scene.marks.len(), NOISE_MAX + 2);
+        assert_eq!(scene.marks[NOISE_MAX].what, What::Noise(9 - NOISE_MAX));
+        assert_eq!(scene.left_out, 0);
+    }
+
+    #[test]
+    fn a_picture_has_bounds_and_counts_what_is_beyond_them() {
+        let processes: Vec<String> = (0..30).map(|index| format!("process {index}")).collect();
+        let scene = scene((0..1000).map(|index| frame(&processes[index % processes.len()])));
+        assert_eq!(scene.marks.len(), MARKS_MAX);
+        assert_eq!(scene.left_out, 1000 - MARKS_MAX);
+        assert_eq!(scene.processes.len(), PROCESSES_MAX);
+        assert_eq!(scene.processes.last().map(String::as_str), Some("others"));
+    }
+}
