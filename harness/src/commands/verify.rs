@@ -113,12 +113,27 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     if let Some(baseline) = &verified.baseline {
         show_baseline(printer, baseline);
     }
+    show_redacted(&verified.redacted, printer);
     for note in &verified.notes {
         printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
     }
     let whole = "the evidence is whole, and every verdict comes out the same";
     result(verified.findings.len(), incomplete.is_none(), whole, printer);
 }
+
+/// What was masked, and what that means for everything else that is said.
+fn show_redacted(redacted: &[String], printer: &mut Printer) {
+    for file in redacted {
+        printer.line(&[span(Style::Odd, "redacted  "), plain(file.as_str())]);
+    }
+    if !redacted.is_empty() {
+        printer.prose("          ", REDACTED);
+    }
+}
+
+/// What a mask changes.
+const REDACTED: &str = "Digests, counts and verdicts are those of the masked bytes. That a secret stood there, and the digests of \
+                        before, are the runner's word.";
 
 /// The last line, and what it does not say.
 fn result(differences: usize, is_whole: bool, whole: &str, printer: &mut Printer) {

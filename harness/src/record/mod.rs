@@ -9,6 +9,8 @@
 //! - [`baseline`]: what a run was expected to come to.
 //! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run.
+//! - [`secret`]: what was found of secrets, without them.
+//! - [`redactions`]: the type of `redactions.json`.
 //! - [`proof_folder`]: the folder of a proof, which holds those of its runs.
 //! - [`inventory`]: its files, compared with `SHA256SUMS`.
 //! - [`reader`]: the folder read with suspicion, as far as it can be read.
@@ -23,9 +25,11 @@ mod observation;
 mod proof_folder;
 mod reader;
 mod recorder;
+mod redactions;
 mod run;
 mod runs;
 mod searched;
+mod secret;
 mod verdict;
 
 pub use baseline::{Baseline, EXPECTED_FORMAT, ExpectedFailure, ExpectedFailures, ExpectedFile, ExpectedVerdicts};
@@ -42,10 +46,12 @@ pub use observation::{
 pub use proof_folder::{MATRIX_FILE, ProofFolder};
 pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};
+pub use redactions::{MASK, MaskedPlace, REDACTIONS_FILE, REDACTIONS_FORMAT, RedactedFile, Redactions};
 pub use run::{
     ArtifactDigest, CaseSummary, HarnessSummary, Host, NothingRun, NothingRunKind, RUN_FORMAT, Run, RunState,
     ServerSeen, TargetSummary,
 };
 pub use runs::{Found, RunNameError, find_run};
 pub use searched::{SEARCHED_FORMAT, Searched};
+pub use secret::{Encoding, Find, FoundSecret, Kind, SecretsSearch};
 pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};

@@ -9,8 +9,10 @@
 //! - [`timeline`]: a record for people, event by event.
 //! - [`offer`]: what a server offers, where its write is not named.
 //! - [`frame`]: one frame in a few words.
+//! - [`attestation`]: a run as an in-toto statement.
 //! - [`overview`]: a run of the past for people.
 
+mod attestation;
 mod baseline;
 mod console;
 mod frame;
@@ -22,6 +24,7 @@ mod story;
 mod summary;
 mod timeline;
 
+pub use attestation::{AttestationError, NamedArchive, Statement, attestation};
 pub use baseline::show_baseline;
 pub use console::{show_case, show_case_lines, show_control_line, show_effect, show_end, show_server, show_target};
 pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
