@@ -5,6 +5,7 @@
 mod baseline_arguments;
 mod completions;
 mod explain;
+mod export;
 #[cfg(feature = "reference-server")]
 mod fingerprint;
 mod list;
@@ -100,6 +101,7 @@ enum Command {
     Explain(explain::ExplainArguments),
     Show(show::ShowArguments),
     Verify(verify::VerifyArguments),
+    Export(export::ExportArguments),
     Prove(prove::ProveArguments),
     Vectors(vectors::VectorsArguments),
     #[cfg(feature = "reference-server")]
@@ -132,7 +134,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
         Command::Show(arguments) => show::show(&arguments, &mut printer),
+        // What is unpacked is removed by the guard, whatever ends this.
+        Command::Verify(arguments) if arguments.unpacks() => {
+            guarded(&mut printer, |printer, _| verify::verify(&arguments, printer))
+        }
         Command::Verify(arguments) => verify::verify(&arguments, &mut printer),
+        Command::Export(arguments) => export::export(&arguments, &mut printer),
         Command::Vectors(arguments) if arguments.starts_a_program() => guarded(&mut printer, |printer, run| {
             vectors::vectors(&arguments, Some(run), printer)
         }),

@@ -10,48 +10,132 @@ use serde::Serialize;
 
 use super::{ExitStatus, Format, named_run, refuse};
 use crate::counted::counted;
-use crate::record::{EvidenceError, Found};
+use crate::record::{ArchiveError, EvidenceError, Found};
 use crate::report::{Printer, Style, plain, show_baseline, span};
-use crate::verify::{Verified, verify as verify_evidence};
+use crate::verify::{
+    ArchiveSeen, Verified, VerifiedArchive, VerifiedProof, VerifyArchiveError, verify as verify_evidence,
+    verify_archive, verify_proof,
+};
 
 /// Check evidence of a run or a proof: digests first, then every verdict judged again from its record
 #[derive(Debug, Args)]
 pub(super) struct VerifyArguments {
-    /// The run, or the proof: its folder, `latest` (a run), or the name of a folder under evidence/runs, or a beginning of it
+    /// The run, or the proof: its folder or archive, `latest` (a run), or the name of a folder under evidence/runs, or a
+    /// beginning of it
     run: PathBuf,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
 }
 
+/// Where evidence is, and what it is as a file, where it is one.
+struct Looked {
+    evidence: String,
+    archive: Option<ArchiveSeen>,
+}
+
 #[derive(Serialize)]
 struct VerifyReport<'a> {
-    evidence: String,
+    evidence: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<&'a ArchiveSeen>,
     #[serde(flatten)]
     verified: &'a Verified,
     exit: u8,
 }
 
-/// Verifies one folder of evidence.
+/// An archive of which nothing was unpacked.
+#[derive(Serialize)]
+struct NothingReport<'a> {
+    evidence: &'a str,
+    archive: Option<&'a ArchiveSeen>,
+    findings: &'a [String],
+    exit: u8,
+}
+
+impl VerifyArguments {
+    /// Whether something is unpacked, and has to be removed whatever ends this.
+    pub(super) fn unpacks(&self) -> bool {
+        self.run.is_file()
+    }
+}
+
+/// Verifies one folder or archive of evidence.
 pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> ExitStatus {
-    let evidence = match named_run(&arguments.run, arguments.format, printer) {
-        Ok(Found::Run(evidence)) => evidence,
-        Ok(Found::Proof(folder)) => return proof::verify(arguments.format, &folder, printer),
+    let found = match named_run(&arguments.run, arguments.format, printer) {
+        Ok(found) => found,
         Err(status) => return status,
     };
-    let verified = match verify_evidence(&evidence) {
-        Ok(verified) => verified,
-        Err(error) => return unread(arguments.format, &error, printer),
+    let (path, archive, verified) = {
+        let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
+        match &found {
+            Found::Run(evidence) => (evidence.root(), None, verify_evidence(evidence).map(Checked::Run)),
+            Found::Proof(folder) => (folder.root(), None, verify_proof(folder, &mut tell).map(Checked::Proof)),
+            Found::Archive(path) => match verify_archive(path, &mut tell) {
+                Ok((seen, verified)) => (path.as_path(), Some(seen), Ok(verified.into())),
+                Err(error) => return unread_archive(arguments.format, &error, printer),
+            },
+        }
     };
+    let evidence = path.display().to_string();
+    let looked = Looked { evidence, archive };
+    match verified {
+        Ok(Checked::Run(verified)) => of_run(arguments, &looked, &verified, printer),
+        Ok(Checked::Proof(verified)) => proof::verified(arguments.format, &looked, &verified, printer),
+        Ok(Checked::Nothing(findings)) => of_nothing(arguments, &looked, &findings, printer),
+        Err(error) => unread(arguments.format, &error, printer),
+    }
+}
+
+/// What was verified.
+enum Checked {
+    Run(Verified),
+    Proof(VerifiedProof),
+    Nothing(Vec<String>),
+}
+
+impl From<VerifiedArchive> for Checked {
+    fn from(verified: VerifiedArchive) -> Self {
+        match verified {
+            VerifiedArchive::Run(verified) => Self::Run(*verified),
+            VerifiedArchive::Proof(verified) => Self::Proof(*verified),
+            VerifiedArchive::Nothing { findings } => Self::Nothing(findings),
+        }
+    }
+}
+
+fn of_run(arguments: &VerifyArguments, looked: &Looked, verified: &Verified, printer: &mut Printer) -> ExitStatus {
     let is_whole = verified.sealed && verified.finished;
     let status = status(&verified.findings, is_whole);
     let report = VerifyReport {
-        evidence: evidence.root().display().to_string(),
-        verified: &verified,
+        evidence: &looked.evidence,
+        archive: looked.archive.as_ref(),
+        verified,
         exit: status.code(),
     };
     match arguments.format {
         Format::Human => human(&report, printer),
+        Format::Json => printer.json(&report),
+        Format::Jsonl => printer.json_line(&report),
+    }
+    status
+}
+
+/// An archive of which nothing was unpacked: what is wrong with it is all that can be said.
+fn of_nothing(arguments: &VerifyArguments, looked: &Looked, findings: &[String], printer: &mut Printer) -> ExitStatus {
+    let status = ExitStatus::Failed;
+    let report = NothingReport {
+        evidence: &looked.evidence,
+        archive: looked.archive.as_ref(),
+        findings,
+        exit: status.code(),
+    };
+    match arguments.format {
+        Format::Human => {
+            show_place(report.evidence, report.archive, printer);
+            show_findings(findings, printer);
+            result(findings.len(), false, "", printer);
+        }
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&report),
     }
@@ -69,6 +153,33 @@ fn unread(format: Format, error: &EvidenceError, printer: &mut Printer) -> ExitS
     refuse(format, &error.to_string(), status, printer)
 }
 
+fn unread_archive(format: Format, error: &VerifyArchiveError, printer: &mut Printer) -> ExitStatus {
+    let status = match error {
+        VerifyArchiveError::Evidence(error) => return unread(format, error, printer),
+        VerifyArchiveError::Archive(ArchiveError::NotAnArchive { .. } | ArchiveError::TooLarge { .. }) => {
+            ExitStatus::Usage
+        }
+        VerifyArchiveError::Archive(ArchiveError::File { .. }) => ExitStatus::Failed,
+        VerifyArchiveError::Folder(_) => ExitStatus::Inconclusive,
+    };
+    refuse(format, &error.to_string(), status, printer)
+}
+
+fn show_place(evidence: &str, archive: Option<&ArchiveSeen>, printer: &mut Printer) {
+    printer.line(&[span(Style::Bold, "evidence  "), plain(evidence)]);
+    if let Some(archive) = archive {
+        let files = counted(archive.files, "file", "files");
+        let text = format!("sha256 {} ({files}, {} bytes)", archive.sha256, archive.bytes);
+        printer.line(&[span(Style::Bold, "archive   "), plain(text)]);
+    }
+}
+
+fn show_findings(findings: &[String], printer: &mut Printer) {
+    for finding in findings {
+        printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
+    }
+}
+
 /// A difference is a difference, also in evidence that is not complete.
 fn status(findings: &[String], is_whole: bool) -> ExitStatus {
     if !findings.is_empty() {
@@ -82,11 +193,9 @@ fn status(findings: &[String], is_whole: bool) -> ExitStatus {
 
 fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     let verified = report.verified;
-    printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+    show_place(report.evidence, report.archive, printer);
     printer.line(&[span(Style::Bold, "target    "), plain(verified.target.as_str())]);
-    for finding in &verified.findings {
-        printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
-    }
+    show_findings(&verified.findings, printer);
     let incomplete = match (verified.sealed, verified.finished) {
         (true, true) => None,
         (true, false) => Some("the run was interrupted; what it had done until then is here"),

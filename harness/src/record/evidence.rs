@@ -43,7 +43,7 @@ pub(super) const LATEST: &str = "latest";
 pub(super) const SUMS_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// How deep and how many files evidence may be, so that an endless tree cannot hold up a reader.
-const DEPTH_MAX: usize = STORE_DEPTH + TREE_DEPTH_MAX;
+pub(super) const DEPTH_MAX: usize = STORE_DEPTH + TREE_DEPTH_MAX;
 pub(super) const FILES_MAX: usize = 500_000;
 
 /// How deep the folder of a frozen store lies: `cases/<id>/stores/<label>`.
@@ -200,7 +200,7 @@ impl Evidence {
 
     /// Writes `SHA256SUMS` over every other file. After this nothing may be added.
     pub fn seal(&self) -> Result<(), EvidenceError> {
-        let (_, files) = self.walk()?;
+        let (_, files) = walk(&self.root, DEPTH_MAX)?;
         let seen = files_seen(&self.root, files)?;
         let text = sums_text(seen.iter().map(|(path, file)| (path.as_str(), file.sha256.as_str())));
         write_whole(&self.root.join(SUMS_FILE), text.as_bytes())
@@ -208,7 +208,7 @@ impl Evidence {
 
     /// Compares the folder with its `SHA256SUMS`.
     pub fn inventory(&self) -> Result<Inventory, EvidenceError> {
-        let (strangers, files) = self.walk()?;
+        let (strangers, files) = walk(&self.root, DEPTH_MAX)?;
         let path = self.root.join(SUMS_FILE);
         // What is no file is not opened: a device has no end, and a pipe keeps a reader waiting.
         if strangers.iter().any(|name| name == SUMS_FILE) {
@@ -227,42 +227,6 @@ impl Evidence {
             Err(source) => return Err(EvidenceError::file("read", &path, source)),
         };
         Ok(compare(&listed, files_seen(&self.root, files)?, strangers))
-    }
-
-    /// Everything that is neither file nor folder, and the size of every regular file but `SHA256SUMS`, by relative paths.
-    fn walk(&self) -> Result<(Vec<String>, BTreeMap<String, u64>), EvidenceError> {
-        let mut strangers = Vec::new();
-        let mut files = BTreeMap::new();
-        let mut bytes = 0_u64;
-        let mut folders = vec![(self.root.clone(), 0_usize)];
-        while let Some((folder, depth)) = folders.pop() {
-            let entries = fs::read_dir(&folder).map_err(|source| EvidenceError::file("read", &folder, source))?;
-            for entry in entries {
-                let entry = entry.map_err(|source| EvidenceError::file("read", &folder, source))?;
-                let path = entry.path();
-                let kind = entry.file_type();
-                let kind = kind.map_err(|source| EvidenceError::file("read", &path, source))?;
-                let name = relative(&self.root, &path);
-                if kind.is_dir() {
-                    folders.push((path, depth + 1));
-                } else if !kind.is_file() {
-                    strangers.push(name);
-                } else if name != SUMS_FILE {
-                    let metadata = entry.metadata();
-                    let size = metadata
-                        .map_err(|source| EvidenceError::file("look at", &path, source))?
-                        .len();
-                    bytes = bytes.saturating_add(size);
-                    files.insert(name, size);
-                }
-            }
-            if depth > DEPTH_MAX || files.len() > FILES_MAX || bytes > BYTES_MAX {
-                return Err(EvidenceError::TooLarge {
-                    path: self.root.clone(),
-                });
-            }
-        }
-        Ok((strangers, files))
     }
 }
 
@@ -327,6 +291,42 @@ impl CaseFolder {
     pub fn verdict_file(&self) -> PathBuf {
         self.root.join("verdict.json")
     }
+}
+
+/// Everything that is neither file nor folder, and the size of every regular file but `SHA256SUMS`, by relative paths.
+pub(super) fn walk(root: &Path, depth_max: usize) -> Result<(Vec<String>, BTreeMap<String, u64>), EvidenceError> {
+    let mut strangers = Vec::new();
+    let mut files = BTreeMap::new();
+    let mut bytes = 0_u64;
+    let mut folders = vec![(root.to_path_buf(), 0_usize)];
+    while let Some((folder, depth)) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|source| EvidenceError::file("read", &folder, source))?;
+        for entry in entries {
+            let entry = entry.map_err(|source| EvidenceError::file("read", &folder, source))?;
+            let path = entry.path();
+            let kind = entry.file_type();
+            let kind = kind.map_err(|source| EvidenceError::file("read", &path, source))?;
+            let name = relative(root, &path);
+            if kind.is_dir() {
+                folders.push((path, depth + 1));
+            } else if !kind.is_file() {
+                strangers.push(name);
+            } else if name != SUMS_FILE {
+                let metadata = entry.metadata();
+                let size = metadata
+                    .map_err(|source| EvidenceError::file("look at", &path, source))?
+                    .len();
+                bytes = bytes.saturating_add(size);
+                files.insert(name, size);
+            }
+        }
+        if depth > depth_max || files.len() > FILES_MAX || bytes > BYTES_MAX {
+            return Err(EvidenceError::TooLarge {
+                path: root.to_path_buf(),
+            });
+        }
+    }
+    Ok((strangers, files))
 }
 
 pub(super) fn files_seen(

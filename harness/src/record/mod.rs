@@ -1,5 +1,6 @@
 //! Records: the one event type, its writer and reader, observations, the evidence folder and its digests.
 //!
+//! - [`archive`]: evidence as one file, the same bytes everywhere.
 //! - `bounds`: how much of a record is read into memory.
 //! - [`event`]: what can happen in a case, one line of `record.jsonl` each.
 //! - [`observation`]: what one read-back saw.
@@ -15,7 +16,9 @@
 //! - [`inventory`]: its files, compared with `SHA256SUMS`.
 //! - [`reader`]: the folder read with suspicion, as far as it can be read.
 //! - [`runs`]: how a word names a run.
+//! - [`sealed`]: what is complete, and so can be handed on.
 
+mod archive;
 mod baseline;
 mod bounds;
 mod event;
@@ -28,10 +31,12 @@ mod recorder;
 mod redactions;
 mod run;
 mod runs;
+mod sealed;
 mod searched;
 mod secret;
 mod verdict;
 
+pub use archive::{ARCHIVE_BYTES_MAX, ARCHIVE_FILES_MAX, ArchiveError, ArchiveFile, PackError, Packed, pack};
 pub use baseline::{Baseline, EXPECTED_FORMAT, ExpectedFailure, ExpectedFailures, ExpectedFile, ExpectedVerdicts};
 pub use event::{
     AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX,
@@ -52,6 +57,7 @@ pub use run::{
     ServerSeen, TargetSummary,
 };
 pub use runs::{Found, RunNameError, find_run};
+pub use sealed::{SealedError, require_sealed};
 pub use searched::{SEARCHED_FORMAT, Searched};
 pub use secret::{Encoding, Find, FoundSecret, Kind, SecretsSearch};
 pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};

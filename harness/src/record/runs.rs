@@ -47,9 +47,14 @@ pub enum Found {
     Run(Evidence),
     /// A proof, in whose folder are those of its runs.
     Proof(ProofFolder),
+    /// A file, which may be the archive of either.
+    Archive(PathBuf),
 }
 
 fn open(path: &Path) -> Result<Found, EvidenceError> {
+    if path.is_file() {
+        return Ok(Found::Archive(path.to_path_buf()));
+    }
     match ProofFolder::open(path) {
         Some(proof) => Ok(Found::Proof(proof)),
         None => Evidence::open(path).map(Found::Run),
@@ -158,6 +163,7 @@ mod tests {
                 let root = match &found {
                     Found::Run(evidence) => evidence.root(),
                     Found::Proof(proof) => proof.root(),
+                    Found::Archive(path) => path,
                 };
                 let name = root.file_name().expect("a name");
                 name.to_string_lossy().into_owned()

@@ -4,6 +4,7 @@
 //! No process is started, and nothing is written into the evidence. What differs is collected; nothing stops at the first
 //! difference. Every file, every query and the whole is bounded, because the evidence may be hostile.
 //!
+//! - [`archive`]: an archive, as one and as what it holds.
 //! - `layout`: which files there can be, and must be; pure.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
@@ -12,6 +13,7 @@
 //! - `search`: the effect looked for once more.
 //! - [`proof`]: all runs of a proof, and its matrix beside what they come to.
 
+mod archive;
 mod layout;
 mod planned;
 mod proof;
@@ -38,6 +40,7 @@ use crate::record::{
     RunState,
 };
 use crate::values::{VALUES_MAX, values_in};
+pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, verify_archive};
 use layout::Layout;
 pub use proof::{VerifiedProof, verify_proof};
 use recount::Recount;

@@ -105,6 +105,13 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
     let evidence = match named_run(&arguments.run, arguments.format, printer) {
         Ok(Found::Run(evidence)) => evidence,
         Ok(Found::Proof(folder)) => return proof::show(arguments, &folder, printer),
+        Ok(Found::Archive(path)) => {
+            let message = format!(
+                "{} is a file: unpack an archive to show it (`unzip -d FOLDER`)",
+                path.display()
+            );
+            return refuse(arguments.format, &message, ExitStatus::Usage, printer);
+        }
         Err(status) => return status,
     };
     let reader = Reader::new(&evidence);

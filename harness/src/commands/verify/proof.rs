@@ -1,33 +1,30 @@
-//! `harness verify` of the folder of a proof: a line for each run, then the matrix.
+//! `harness verify` of a proof: a line for each run, then the matrix.
 
 use serde::Serialize;
 
 use super::super::{ExitStatus, Format};
-use super::{result, status, unread};
+use super::{Looked, result, show_findings, show_place, status};
 use crate::counted::counted;
-use crate::record::ProofFolder;
 use crate::report::{Printer, Style, plain, span};
-use crate::verify::{Verified, VerifiedProof, verify_proof};
+use crate::verify::{ArchiveSeen, Verified, VerifiedProof};
 
 #[derive(Serialize)]
 struct ProofReport<'a> {
-    evidence: String,
+    evidence: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<&'a ArchiveSeen>,
     #[serde(flatten)]
     verified: &'a VerifiedProof,
     exit: u8,
 }
 
-/// Verifies the folder of a proof.
-pub(super) fn verify(format: Format, folder: &ProofFolder, printer: &mut Printer) -> ExitStatus {
-    let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
-    let verified = match verify_proof(folder, &mut tell) {
-        Ok(verified) => verified,
-        Err(error) => return unread(format, &error, printer),
-    };
-    let status = status(&verified.findings, is_whole(&verified));
+/// Tells what verifying a proof came to.
+pub(super) fn verified(format: Format, looked: &Looked, verified: &VerifiedProof, printer: &mut Printer) -> ExitStatus {
+    let status = status(&verified.findings, is_whole(verified));
     let report = ProofReport {
-        evidence: folder.root().display().to_string(),
-        verified: &verified,
+        evidence: &looked.evidence,
+        archive: looked.archive.as_ref(),
+        verified,
         exit: status.code(),
     };
     match format {
@@ -45,7 +42,7 @@ fn is_whole(verified: &VerifiedProof) -> bool {
 
 fn human(report: &ProofReport<'_>, printer: &mut Printer) {
     let verified = report.verified;
-    printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
+    show_place(report.evidence, report.archive, printer);
     printer.line(&[span(Style::Bold, "target    "), plain(verified.target.as_str())]);
     let width = verified.runs.keys().map(String::len).max().unwrap_or(0);
     for (name, run) in &verified.runs {
@@ -56,9 +53,7 @@ fn human(report: &ProofReport<'_>, printer: &mut Printer) {
             span(style, word),
         ]);
     }
-    for finding in &verified.findings {
-        printer.line(&[span(Style::Bad, "DIFFERS   "), plain(finding.as_str())]);
-    }
+    show_findings(&verified.findings, printer);
     for text in incomplete(verified) {
         printer.line(&[span(Style::Odd, "INCOMPLETE "), plain(text)]);
     }

@@ -1,0 +1,173 @@
+//! `harness export RUN -o FILE`: sealed evidence as one archive, and its digest as a receipt beside it.
+//!
+//! Nothing is written into the evidence, and no file is ever replaced: each is written beside its place, and then given its name.
+
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{ExitStatus, Format, named_run, refuse};
+use crate::counted::counted;
+use crate::record::{Found, Packed, SealedError, pack, require_sealed};
+use crate::report::{Printer, plain};
+
+/// What the file with the digest is called, after the archive's name.
+const RECEIPT: &str = "sha256";
+
+/// Write a sealed run or proof as one archive, the same bytes on every machine, with its digest as a receipt
+#[derive(Debug, Args)]
+pub(super) struct ExportArguments {
+    /// The run, or the proof: its folder, `latest` (a run), or the name of a folder under evidence/runs, or a beginning of it
+    run: PathBuf,
+    /// The archive, which must not exist; its digest is written to FILE.sha256
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+/// An archive that was written.
+#[derive(Serialize)]
+struct ExportReport {
+    archive: String,
+    /// The file with the digest, as `sha256sum -c` reads it.
+    receipt: String,
+    sha256: String,
+    files: usize,
+    bytes: u64,
+    exit: u8,
+}
+
+/// Writes the archive of one run or proof.
+pub(super) fn export(arguments: &ExportArguments, printer: &mut Printer) -> ExitStatus {
+    let found = match named_run(&arguments.run, arguments.format, printer) {
+        Ok(found) => found,
+        Err(status) => return status,
+    };
+    match write(&found, &arguments.output) {
+        Ok(packed) => {
+            report(arguments, &packed, printer);
+            ExitStatus::Success
+        }
+        Err((message, status)) => refuse(arguments.format, &message, status, printer),
+    }
+}
+
+fn write(found: &Found, output: &Path) -> Result<Packed, (String, ExitStatus)> {
+    let usage = |message: String| (message, ExitStatus::Usage);
+    let name = named(output).map_err(usage)?;
+    let receipt = receipt(output);
+    for path in [output, &receipt] {
+        if path.symlink_metadata().is_ok() {
+            return Err(usage(exists(path)));
+        }
+    }
+    let folder = require_sealed(found).map_err(|error| {
+        let status = match error {
+            SealedError::Archive { .. } => ExitStatus::Usage,
+            SealedError::Incomplete { .. } => ExitStatus::Inconclusive,
+            SealedError::Differs { .. } | SealedError::Evidence(_) => ExitStatus::Failed,
+        };
+        (error.to_string(), status)
+    })?;
+    let failed = |error: std::io::Error| (format!("write {}: {error}", output.display()), ExitStatus::Inconclusive);
+    let mut fresh = Fresh::beside(output).map_err(failed)?;
+    let packed = pack(&folder, &mut fresh.out).map_err(|error| (error.to_string(), ExitStatus::Inconclusive))?;
+    fresh.name().map_err(failed)?;
+    let failed = |error: std::io::Error| {
+        let written = format!(
+            "write {}: {error}; {} is written whole",
+            receipt.display(),
+            output.display()
+        );
+        (written, ExitStatus::Inconclusive)
+    };
+    let mut beside = Fresh::beside(&receipt).map_err(failed)?;
+    let line = format!("{}  {name}\n", packed.sha256);
+    beside.out.write_all(line.as_bytes()).map_err(failed)?;
+    beside.name().map_err(failed)?;
+    Ok(packed)
+}
+
+/// The name of the archive, as it stands in its receipt.
+fn named(output: &Path) -> Result<&str, String> {
+    let name = output.file_name().and_then(|name| name.to_str());
+    // `sha256sum` writes such names otherwise than they are.
+    let is_plain = |name: &&str| !name.chars().any(|c| c.is_control() || c == '\\');
+    name.filter(is_plain).ok_or_else(|| {
+        format!(
+            "{} is no name for an archive; name a file, such as run.zip",
+            output.display()
+        )
+    })
+}
+
+fn receipt(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".");
+    name.push(RECEIPT);
+    PathBuf::from(name)
+}
+
+fn exists(path: &Path) -> String {
+    format!(
+        "{} exists already; name another file with `-o` (nothing is ever replaced)",
+        path.display()
+    )
+}
+
+/// A file that has no name yet, or not its own.
+struct Fresh {
+    out: BufWriter<tempfile::NamedTempFile>,
+    path: PathBuf,
+}
+
+impl Fresh {
+    fn beside(path: &Path) -> std::io::Result<Self> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut name = std::ffi::OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(".");
+        let file = tempfile::Builder::new()
+            .prefix(&name)
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .tempfile_in(folder)?;
+        Ok(Self {
+            out: BufWriter::new(file),
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Gives it its name, once all of it is on the disk; a file that has come there meanwhile stays.
+    fn name(self) -> std::io::Result<()> {
+        let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(&self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+fn report(arguments: &ExportArguments, packed: &Packed, printer: &mut Printer) {
+    let archive = arguments.output.display().to_string();
+    let report = ExportReport {
+        receipt: receipt(&arguments.output).display().to_string(),
+        archive,
+        sha256: packed.sha256.clone(),
+        files: packed.files,
+        bytes: packed.bytes,
+        exit: ExitStatus::Success.code(),
+    };
+    match arguments.format {
+        Format::Human => {
+            let (files, bytes) = (counted(report.files, "file", "files"), report.bytes);
+            let text = format!("sha256 {}  {} ({files}, {bytes} bytes)", report.sha256, report.archive);
+            printer.line(&[plain(text)]);
+        }
+        Format::Json => printer.json(&report),
+        Format::Jsonl => printer.json_line(&report),
+    }
+}
