@@ -272,7 +272,8 @@ fn what_is_no_evidence_is_refused() {
         done.exits(2).says_only(&["is not evidence: it has no run.json"]);
     }
     let done = done.then().words(&["file"]).call(&["verify"]);
-    done.exits(2).says_only(&["file is not evidence: it is a file, and no archive"]);
+    done.exits(2)
+        .says_only(&["file is not evidence: it is a file, and no archive"]);
     done.then().call(&["verify"]).exits(2);
 }
 
