@@ -28,6 +28,7 @@
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
+//! | `secrets.rs` | evidence that holds secrets is not handed on, or masked; archives are signed and attested |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
 //! | `story.rs` | a case as a story: all of its steps, and nothing that a server wrote unescaped |
 //! | `told.rs` | what a server said or did in the place of what was expected is shown, with the next step |
@@ -67,6 +68,7 @@ mod prove;
 mod reference;
 mod refusals;
 mod revisions;
+mod secrets;
 mod show;
 mod story;
 mod targets;
