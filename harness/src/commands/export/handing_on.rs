@@ -205,9 +205,9 @@ fn here(name: &str) -> Option<String> {
 }
 
 fn found_secrets(searched: SearchedFolder, next: &str) -> Refusal {
-    let secrets = counted(searched.finds.len(), "place that holds", "places that hold");
+    let secrets = counted(searched.finds.len(), "place holds", "places hold");
     Refusal {
-        message: format!("nothing was written: there {secrets} a secret; {next}"),
+        message: format!("nothing was written: {secrets} a secret; {next}"),
         status: ExitStatus::Failed,
         secrets: searched.finds,
     }
