@@ -169,7 +169,7 @@ mod tests {
             "target": {
                 "name": "orders", "source": "command", "command": ["orders"], "env": {}, "secrets": [],
                 "contract": {"preset": "at-most-once", "claimed_in": null, "conflict": null},
-                "replies": {"result": null, "replayed": null, "refusal": null},
+                "replies": {"result": null, "replayed": null, "refusal": {"error": null, "tool_error": null}},
                 "identity": "none", "read_effects": null, "read_ledger": null, "artifacts": artifacts,
             },
             "server": null, "naming": {"seed": 1, "nonce": "n"}, "defect": null, "catalogue": [],
