@@ -291,7 +291,7 @@ fn place(bytes: &[u8], is_text: bool, at: usize) -> Place {
     let before = &bytes[..at];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     Place::Text {
-        line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+        line: before.split(|byte| *byte == b'\n').count(),
         column: at - line_start + 1,
     }
 }

@@ -112,8 +112,9 @@ mod tests {
     #[test]
     fn no_half_of_an_escape_is_left() {
         let value = "hunter2hunter2";
-        let json = serde_json::json!({"text": format!("a\n{}", BASE64.encode(format!("xy{value}")))}).to_string();
-        let json = json.replace("\\n", "\\n").replace("eHlo", "");
+        // One byte before it: the third character is the first that the value alone decides.
+        let encoded = BASE64.encode(format!("x{value}"));
+        let json = serde_json::json!({"text": format!("a\n{}", &encoded[2..])}).to_string();
         let masked = without(json.as_bytes(), value, true);
         assert!(
             serde_json::from_slice::<serde_json::Value>(&masked).is_ok(),

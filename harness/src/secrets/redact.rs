@@ -189,7 +189,7 @@ fn put_right(bytes: &mut [u8], digests: &BTreeMap<String, String>) -> usize {
 
 fn is_still_json(path: &str, bytes: &[u8]) -> Result<(), RedactError> {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let texts: Vec<&[u8]> = if path.ends_with(".jsonl") {
+    let texts: Vec<&[u8]> = if Path::new(path).extension().is_some_and(|end| end == "jsonl") {
         lines.collect()
     } else {
         vec![bytes]

@@ -32,10 +32,13 @@ struct Shape {
     accepts: fn(&[u8]) -> bool,
 }
 
+/// A shape as it is written here: its name, its pattern, and what else has to hold.
+type Written<'a> = (&'static str, &'a str, fn(&[u8]) -> bool);
+
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let member = format!(r#""[a-z0-9_-]*(?:{NAMES})"\s*:\s*"([^"\\]{{4,}})""#);
     let setting = format!(r#"(?:^|[^a-z0-9])(?:{NAMES})\s?=\s?["']?([^\s"'&;,<>()\\]{{4,}})"#);
-    let shapes: [(&'static str, &str, fn(&[u8]) -> bool); 15] = [
+    let shapes: [Written<'_>; 15] = [
         (
             "a private key (PEM)",
             r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s+(?:[A-Za-z-]+:[^\n]*\s+)*[A-Za-z0-9+/=]{16,}[A-Za-z0-9+/=\s]*(?:-----END [A-Z0-9 ]*-----)?",
@@ -76,7 +79,7 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
             is_no_placeholder,
         ),
     ];
-    let shape = |(name, pattern, accepts): (&'static str, &str, fn(&[u8]) -> bool)| Shape {
+    let shape = |(name, pattern, accepts): Written<'_>| Shape {
         name,
         pattern: plain_regex(pattern),
         accepts,
