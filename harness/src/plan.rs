@@ -15,6 +15,9 @@ use crate::target::{Contract, Identity, PlaceholderError, Replies, Submitted, Ta
 /// Whom the server takes the caller for.
 pub const PRINCIPAL: &str = "alice";
 
+/// Where the injected clock starts, in Unix seconds.
+pub const CLOCK_START_UNIX: i64 = 1_790_035_200;
+
 /// What a run adds to everything it names: the same seed on a store that persists must not collide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -151,6 +154,9 @@ pub struct StatusCall {
     pub arguments: Map<String, Value>,
     /// JSON pointer of the observation in the result.
     pub result: String,
+    /// JSON pointer, in the observation's stored result, of what a reply holds as its result; absent where that is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<String>,
     /// The scope that an authoritative observation must have.
     pub scope: Map<String, Value>,
 }
@@ -307,6 +313,7 @@ fn operation(
             tool: status.tool.clone(),
             arguments: values.fill_map(&status.arguments)?,
             result: status.result.clone(),
+            stored: status.stored.clone(),
             scope: values.fill_map(&status.scope)?,
         }),
     };

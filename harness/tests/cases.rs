@@ -33,9 +33,6 @@ enum Broken {
 /// The built-in target whose write is submitted.
 const EXECUTION: &str = "reference-execution";
 
-/// Cases of family `retry` that ask a status tool, which a submitted write does not have.
-const NEEDS_STATUS: &[&str] = &["retry/crash-after-commit"];
-
 /// Case, what is broken, and the check that has to say so: beside what each planted defect says of itself.
 const TWINS: &[(&str, Broken, &str)] = &[
     (
@@ -69,9 +66,7 @@ fn main() -> ExitCode {
     let files = case_files();
     let mut trials: Vec<Trial> = files.iter().map(|file| passes(file, usual_target(file))).collect();
     // The same cases on a write of another form: submitted, and done later.
-    let submitted = files
-        .iter()
-        .filter(|file| file.starts_with("retry/") && !NEEDS_STATUS.contains(&file.as_str()));
+    let submitted = files.iter().filter(|file| file.starts_with("retry/"));
     trials.extend(submitted.map(|file| passes(file, EXECUTION)));
     let twins: Vec<_> = TWINS.iter().copied().chain(defects()).collect();
     trials.extend(

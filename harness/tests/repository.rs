@@ -117,3 +117,26 @@ fn every_file_of_vectors_is_embedded() {
     let embedded = Set::ALL.map(|set| set.name().to_owned()).into();
     assert_eq!(found, embedded);
 }
+
+/// An example that is not read as it stands would cost everybody who copies it an hour.
+#[test]
+fn the_examples_of_the_readmes_are_read_as_they_stand() {
+    let blocks = |file: &str| -> Vec<String> {
+        let text = fs::read_to_string(root().join(file)).expect("a README");
+        let toml = text.split("```toml\n").skip(1);
+        toml.map(|block| block.split("```").next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    let cases = blocks("cases/README.md");
+    assert!(!cases.is_empty(), "cases/README.md has no example");
+    for case in cases {
+        harness::case::parse("cases/README.md", &case).expect("the example of a case");
+    }
+    let is_profile = |block: &String| block.starts_with("format = 1\nname");
+    let profiles: Vec<String> = blocks("README.md").into_iter().filter(is_profile).collect();
+    assert_eq!(profiles.len(), 2, "a profile, and one of a server with workers");
+    for profile in profiles {
+        let source = harness::target::TargetSource::Profile("README.md".into());
+        harness::target::parse("README.md", &profile, source, Path::new("/")).expect("the example of a profile");
+    }
+}

@@ -18,7 +18,7 @@ pub mod work;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use crate::execution::settings::Workplace;
 use crate::ledger::schema::OpenError;
 use crate::ledger::thread::LedgerThread;
 use crate::server::{self, Ended, SessionError};
-use crate::settings::{ServeArguments, SettingError, Settings};
+use crate::settings::{self, ServeArguments, SettingError, Settings};
 use crate::tools::Tools;
 use staff::Staff;
 
@@ -78,8 +78,8 @@ pub enum Command {
 enum Failure {
     #[error(transparent)]
     Setting(#[from] SettingError),
-    #[error("--database (GUARD_DATABASE) {path}: {error}")]
-    Store { path: String, error: OpenError },
+    #[error("{}", settings::about_store(path, error))]
+    Store { path: PathBuf, error: OpenError },
     #[error("{0}")]
     Refused(String),
     #[error(transparent)]
@@ -93,7 +93,7 @@ enum Failure {
 impl Failure {
     fn store(path: &Path, error: OpenError) -> Self {
         Self::Store {
-            path: path.display().to_string(),
+            path: path.to_owned(),
             error,
         }
     }

@@ -109,8 +109,9 @@ impl ServerHandler for GuardedServer {
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
             .with_server_info(server_info())
             .with_instructions(
-                "Every write has an operation_id. After a lost reply, repeat the last call with the same requestState and \
-                 inputResponses, or ask get_operation_status; never start a lost write under a new identity.",
+                "Every write has an identity: operation_id, or _meta.idempotency_key where it is submitted. After a lost reply, \
+                 repeat the last call with the same requestState and inputResponses, or ask get_operation_status, or \
+                 get_submission_status; never start a lost write under a new identity.",
             )
     }
 

@@ -4,7 +4,8 @@
 //! a secret, and what to do.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -292,6 +293,11 @@ pub(crate) fn wrong(name: &'static str, value: &OsStr, advice: String) -> Settin
         value: value.to_string_lossy().into_owned(),
         advice,
     }
+}
+
+/// Something about the store, with the setting that names it and its path in front.
+pub(crate) fn about_store(path: &Path, words: &dyn Display) -> String {
+    format!("--database (GUARD_DATABASE) {}: {words}", path.display())
 }
 
 pub(crate) fn database(value: Option<&OsStr>) -> Result<PathBuf, SettingError> {

@@ -46,7 +46,7 @@ pub(crate) async fn update(tools: &Tools, task_id: String) -> Result<(), ErrorDa
 async fn ask(tools: &Tools, ask: Ask) -> Result<Snapshot, ErrorData> {
     match tools.ledger.ask(ask).await {
         Ok(Told::Execution { snapshot, .. }) => Ok(snapshot),
-        Ok(Told::Unknown | Told::Conflict | Told::RetentionExpired) => {
+        Ok(Told::Unknown | Told::Conflict | Told::RetentionExpired | Told::Found { .. }) => {
             Err(ErrorData::invalid_params("there is no such task", None))
         }
         Err(error @ LedgerError::Busy) => Err(ErrorData::internal_error(format!("{error}; ask again"), None)),

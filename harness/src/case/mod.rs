@@ -6,10 +6,12 @@
 //! - [`surface`]: what a target must offer, as one table.
 //! - [`resolve`]: the way from one to the other, with every rule of meaning; `script` does the steps, `strangers` refuses keys
 //!   that a step has no use for, `wanted` says what a step asks of a target.
+//! - `log_words`: the words and columns by which executions are spoken of.
 //! - [`catalogue`]: the cases embedded in the binary, and how a user's words select among them; `own` adds the user's.
 
 mod catalogue;
 mod definition;
+mod log_words;
 mod own;
 mod resolve;
 mod script;
@@ -24,6 +26,7 @@ mod written;
 pub(crate) use catalogue::is_name_of;
 pub use catalogue::{Catalogue, FROZEN, Selection, SelectionError, calibrations};
 pub use definition::{BOUND_MS_MAX, Basis, Bounds, Case, Check, CheckSource, Mode, OperationUse, Promise};
+pub(crate) use log_words::{State as ExecutionState, Word as EventWord};
 pub(crate) use resolve::is_plain_word;
 pub use resolve::parse;
 pub use start::{OutsideKey, Role, Rotation, Settings, StartStep};

@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::definition::{BOUND_MS_MAX, Basis, Bounds, Case, Check, Promise};
 use super::script::{RECOVERY, Script};
 use super::surface::Surface;
-use super::written::{BoundsWritten, CASE_FORMAT, CaseWritten, CheckWritten};
+use super::written::{BoundsWritten, CASE_FORMAT, CaseWritten, CheckWritten, StepWritten};
 use crate::digest;
 use crate::document::{self, DocumentError};
 
@@ -93,13 +93,7 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
             "revision 0: the first is 1, and every change of the file raises it".to_owned(),
         ));
     }
-    let mut script = Script::default();
-    for (index, step) in written.step.into_iter().enumerate() {
-        let pushed = script.push(step.get_ref());
-        pushed
-            .map_err(|message| format!("step {}: {message}", index + 1))
-            .map_err(Refused::at(step.span()))?;
-    }
+    let script = resolve_steps(&written.step)?;
     let needs = written.needs.get_ref();
     let allowed: BTreeSet<Surface> = needs.iter().chain(&written.uses).copied().collect();
     script
@@ -127,6 +121,20 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
         digest: digest::sha256_hex(text.as_bytes()),
         text: text.to_owned(),
     })
+}
+
+fn resolve_steps(written: &[Spanned<StepWritten>]) -> Result<Script, Refused> {
+    let mut script = Script::default();
+    let refused = |at: usize, message: String| {
+        let message = format!("step {}: {message}", at + 1);
+        Refused::at(written[at].span())(message)
+    };
+    for (at, step) in written.iter().enumerate() {
+        let pushed = script.push(step.get_ref());
+        pushed.map_err(|message| refused(at, message))?;
+    }
+    script.require_end().map_err(|(at, message)| refused(at, message))?;
+    Ok(script)
 }
 
 fn resolve_bounds(written: &BoundsWritten) -> Result<Bounds, Refused> {

@@ -150,14 +150,19 @@ impl Settings {
     /// Whether a server can be told of them.
     pub(super) fn require_lengths(&self) -> Result<(), String> {
         for (name, length) in self.lengths() {
-            let (max, unit) = match name {
-                "busy_ms" => (BOUND_MS_MAX, "milliseconds"),
-                "workers" => (WORKERS_MAX, "workers"),
-                "attempts" => (ATTEMPTS_MAX, "attempts"),
-                _ => (SECONDS_MAX, "seconds"),
+            // A lease that is over when it begins, and no attempt at all, are no execution.
+            let (min, max, unit) = match name {
+                "busy_ms" => (0, BOUND_MS_MAX, "milliseconds"),
+                "workers" => (0, WORKERS_MAX, "workers"),
+                "attempts" => (1, ATTEMPTS_MAX, "attempts"),
+                "lease_s" | "heartbeat_s" => (1, SECONDS_MAX, "seconds"),
+                _ => (0, SECONDS_MAX, "seconds"),
             };
             if length > max {
                 return Err(format!("settings: {name} = {length}: it has at most {max} {unit}"));
+            }
+            if length < min {
+                return Err(format!("settings: {name} = {length}: it has at least {min} {unit}"));
             }
         }
         Ok(())

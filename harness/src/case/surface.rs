@@ -119,6 +119,13 @@ impl Surface {
         Self::ALL.iter().copied().find(|surface| surface.name() == wanted)
     }
 
+    /// The names of all readings.
+    pub(super) fn readings() -> impl Iterator<Item = &'static str> {
+        Self::ALL
+            .iter()
+            .filter_map(|surface| surface.name().strip_prefix("read."))
+    }
+
     /// What is missing in the description of a target that does not have it, in the words of a profile or of flags.
     pub fn advice(self, by_flags: bool) -> String {
         let text = self.advice_for_profile();

@@ -3,6 +3,7 @@
 //! Nobody imports this room.
 
 mod baseline_arguments;
+mod built_in_defects;
 mod completions;
 mod explain;
 mod export;

@@ -1,5 +1,7 @@
 //! `harness run`: which target, which cases, and what it came to.
 
+mod dry_run;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,17 +11,16 @@ use serde_json::json;
 
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
-use super::{ExitStatus, Format, next_command, refuse, story};
+use super::{ExitStatus, Format, built_in_defects, next_command, refuse, story};
 use crate::baseline::BaselineReport;
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, DryRun, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
-use crate::document;
+use crate::conduct::{ConductError, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 use crate::report::{
     Printer, RunReport, Style, plain, show_case, show_case_lines, show_effect, show_end, show_server, show_target, span,
 };
-use crate::target::{BUILT_IN_NAMES as BUILT_IN, Target, TargetSource, in_flag_words};
+use crate::target::{Target, TargetSource, in_flag_words};
 
 /// Run cases against a server: launch it, break it, restart it, retry, and count
 #[derive(Debug, Args)]
@@ -102,7 +103,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
     let part_of = is_part(arguments).then(|| Arc::clone(&request.catalogue));
     if arguments.dry_run {
         return match dry_run(&request) {
-            Ok(dry) => show_dry_run(arguments.format, &dry, printer),
+            Ok(dry) => dry_run::show(arguments.format, &dry, printer),
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         };
     }
@@ -135,65 +136,6 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         }
     })
-}
-
-fn show_dry_run(format: Format, dry: &DryRun, printer: &mut Printer) -> ExitStatus {
-    match format {
-        Format::Json => printer.json(dry),
-        Format::Jsonl => printer.json_line(dry),
-        Format::Human => show_plan(printer, dry),
-    }
-    ExitStatus::Success
-}
-
-fn show_plan(printer: &mut Printer, dry: &DryRun) {
-    let mut line = |label: &str, text: &str| printer.line(&[span(Style::Bold, format!("{label:<10}")), plain(text)]);
-    line("target", &dry.target);
-    line("protocol", &dry.protocol.in_words());
-    line("launch", &dry.command.join(" "));
-    if let Some(kill) = &dry.kill {
-        line("kill with", &kill.join(" "));
-    }
-    if let Some(reason) = &dry.cannot_kill {
-        line("no kill", reason);
-    }
-    line("in", &dry.cwd);
-    line("HOME", &format!("{} (new for each case)", dry.home));
-    line("variables", &dry.environment.join(" "));
-    if let Some(store) = &dry.store {
-        line("store", store);
-        line(
-            "effects",
-            dry.read_effects
-                .as_deref()
-                .unwrap_or("looked for by marker, after one write"),
-        );
-    }
-    for plan in &dry.plans {
-        printer.blank();
-        let is_missing = dry.unsupported.contains(&plan.case);
-        let note = if is_missing {
-            "  unsupported: the target lacks a surface"
-        } else {
-            ""
-        };
-        printer.line(&[span(Style::Bold, plan.case.as_str()), span(Style::Dim, note)]);
-        if is_missing {
-            continue;
-        }
-        for (index, step) in plan.steps.iter().enumerate() {
-            printer.line(&[
-                span(Style::Dim, format!("  {:>2}  ", index + 1)),
-                plain(step.in_words()),
-            ]);
-        }
-        for (name, operation) in &plan.operations {
-            if let Some(call) = &operation.write {
-                let arguments = serde_json::Value::from(call.arguments.clone());
-                printer.line(&[plain(format!("      {name}: {} {arguments}", call.tool))]);
-            }
-        }
-    }
 }
 
 fn refuse_run(format: Format, error: &ConductError, by_flags: bool, printer: &mut Printer) -> ExitStatus {
@@ -437,43 +379,9 @@ fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
             target.name
         ));
     }
-    let known = built_in_defects(&target.name);
-    if target.source != TargetSource::BuiltIn || known.contains(&defect) {
-        return Ok(());
-    }
-    if let Some(other) = BUILT_IN.iter().find(|other| built_in_defects(other).contains(&defect)) {
-        return Err(format!(
-            "--defect {defect}: it is one of {other}, and {} is tested; add --target {other}",
-            target.name
-        ));
-    }
-    let near = match document::nearest(defect, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!(
-            "known: {} (`harness list --defects` says what each does)",
-            known.join(", ")
-        ),
-    };
-    Err(format!(
-        "--defect {defect}: the built-in server has no such defect; {near}"
-    ))
-}
-
-#[cfg(feature = "reference-server")]
-fn built_in_defects(target: &str) -> Vec<&'static str> {
-    use reference_server::defect::Defect;
-
-    let defects = if target == BUILT_IN[1] {
-        Defect::EXECUTION
-    } else {
-        Defect::ALL
-    };
-    defects.iter().map(|defect| defect.name()).collect()
-}
-
-#[cfg(not(feature = "reference-server"))]
-fn built_in_defects(_target: &str) -> Vec<&'static str> {
-    Vec::new()
+    let is_built_in = target.source == TargetSource::BuiltIn;
+    let refusal = is_built_in.then(|| built_in_defects::refusal(defect, &target.name));
+    refusal.flatten().map_or(Ok(()), Err)
 }
 
 /// The words that run each case of the user's own.

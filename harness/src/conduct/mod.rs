@@ -22,7 +22,7 @@ mod prove;
 mod request;
 
 pub use conductor::{conduct, conduct_until};
-pub use dry::{DryRun, dry_run};
+pub use dry::{Beside, DryRun, dry_run};
 pub use jobs::jobs;
 pub use prove::{ProofRequest, Proved, Proving, prove};
 pub use request::{ConductError, Progress, Repeat, Request, Running, fresh_naming};

@@ -14,13 +14,10 @@ use super::process::LaunchSpec;
 use super::secrets;
 use super::seed;
 use crate::case::{Role, Rotation, StartStep};
-use crate::plan::{Naming, common_values};
+use crate::plan::{CLOCK_START_UNIX, Naming, common_values};
 use crate::protocol::{Era, Offer};
 use crate::secrets::Secret;
 use crate::target::{PlaceholderError, Seed, Target, Values};
-
-/// Where the injected clock starts, in Unix seconds.
-pub(super) const CLOCK_START_UNIX: i64 = 1_790_035_200;
 
 /// How long a lock of the server is waited for when its rows are aged.
 const AGE_BUSY: std::time::Duration = std::time::Duration::from_secs(5);

@@ -288,7 +288,8 @@ impl Facts {
             if let Some(stored) = observation.get("result").filter(|stored| stored.is_object()) {
                 let at = plan.replies.result.as_deref().unwrap_or_default();
                 let stored = without_replayed(stored.clone(), at, &plan.replies);
-                facts.insert("stored_result".into(), stored);
+                let stored = stored.pointer(call.stored.as_deref().unwrap_or_default());
+                facts.extend(stored.map(|stored| ("stored_result".to_owned(), stored.clone())));
             }
         }
         self.tree.insert(name.to_owned(), facts.into());

@@ -6,9 +6,7 @@ use super::{CaseColumn, Matrix, Row};
 use crate::counted::counted;
 use crate::record::Verdict;
 
-const HEAD: &str = "\
-# What each case has been seen to notice
-
+const HEAD: &str = "
 Written by `harness prove --format markdown`. Each planted defect breaks the server in one thing, in its own code path, and names
 the checks that must notice it; each of these checks is what its case is about.
 ";
@@ -17,13 +15,15 @@ impl Matrix {
     /// The matrix as Markdown.
     pub fn to_markdown(&self) -> String {
         let (named, happened) = self.kills();
-        let mut text = HEAD.to_owned();
+        let mut text = format!(
+            "# What each case has been seen to notice on {}\n{HEAD}",
+            escaped(&self.target)
+        );
         let _ = write!(
             text,
-            "\n{} × {} on {}: {happened} of {} happened.\n{}.\n",
+            "\n{} × {}: {happened} of {} happened.\n{}.\n",
             counted(self.defects.len(), "defect", "defects"),
             counted(self.cases.len(), "case", "cases"),
-            escaped(&self.target),
             counted(named, "named kill", "named kills"),
             self.without_a_defect(),
         );

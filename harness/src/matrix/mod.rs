@@ -4,11 +4,13 @@
 //! planted the defects and who ran the cases is not known here, so any server with a list of its own can be used.
 //!
 //! - [`planted`]: the defects and what each must be noticed by; also as a TOML file.
+//! - [`lists`]: the defects of a server beside those of others, and by which cases it is proved.
 //! - [`proof`]: the matrix as it is stored (`matrix.json`).
 //! - [`again`]: a stored matrix beside the verdicts that come out again.
 //! - [`markdown`]: the matrix as a document without times.
 
 mod again;
+mod lists;
 mod markdown;
 mod planted;
 mod proof;
@@ -16,11 +18,12 @@ mod proof;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use again::{Again, differences};
+pub use lists::Lists;
 pub use planted::{Kill, PLANTED_FORMAT, Planted, is_name, parse};
 pub use proof::{Proof, RunKept};
 
@@ -194,17 +197,24 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// What has to come of it where these defects, of all those in the list, are planted under the chosen cases.
+    /// What has to come of it where these defects, of all those in the own list, are planted under the chosen cases.
     ///
-    /// `catalogue` has every case that a kill may name, `chosen` are those that will be run.
-    pub fn of(list: &[Planted], wanted: impl Fn(&str) -> bool, catalogue: &[&Case], chosen: &[&Case]) -> Self {
+    /// `catalogue` has every case that a kill may name, `asked` are those of which it is to be shown that they can fail, and
+    /// `chosen` those that will be run.
+    pub fn of(
+        lists: &Lists,
+        wanted: impl Fn(&str) -> bool,
+        catalogue: &[&Case],
+        asked: &[&Case],
+        chosen: &[&Case],
+    ) -> Self {
         let is_chosen = |kill: &Kill| chosen.iter().any(|case| case.id == kill.case);
         let mut expected = Self {
             planted: Vec::new(),
             left_out: Vec::new(),
             problems: Vec::new(),
         };
-        for defect in list.iter().filter(|defect| wanted(&defect.name)) {
+        for defect in lists.own.iter().filter(|defect| wanted(&defect.name)) {
             expected.problems.extend(wrong_with(defect, catalogue));
             let kills: Vec<Kill> = defect.kills.iter().filter(|kill| is_chosen(kill)).cloned().collect();
             if kills.is_empty() && !defect.kills.is_empty() {
@@ -219,15 +229,10 @@ impl Expected {
         if expected.planted.is_empty() {
             expected.problems.push(Problem::NoDefect);
         }
-        // Whether a case can fail is a matter of the whole list, not of what was wanted of it today.
-        let named: BTreeSet<&str> = list
+        // Whether a case can fail is a matter of all lists, not of what was wanted of one today.
+        let lonely = asked
             .iter()
-            .flat_map(|defect| &defect.kills)
-            .map(|kill| kill.case.as_str())
-            .collect();
-        let lonely = chosen
-            .iter()
-            .filter(|case| !is_control(case, catalogue) && !named.contains(case.id.as_str()));
+            .filter(|case| !is_control(case, catalogue) && !lists.is_named(&case.id));
         expected
             .problems
             .extend(lonely.map(|case| Problem::Lonely { case: case.id.clone() }));

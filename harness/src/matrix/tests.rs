@@ -28,6 +28,10 @@ fn planted(name: &str, kills: &[&str]) -> Planted {
     }
 }
 
+fn alone(list: &[Planted]) -> Lists {
+    Lists::alone(list.to_vec())
+}
+
 /// Everything passes, but for these checks, which are broken.
 fn ran(broken: &[&str]) -> Ran {
     let mut verdicts = BTreeMap::new();
@@ -74,7 +78,7 @@ fn ran(broken: &[&str]) -> Ran {
 /// The matrix of a list of defects, all wanted, with what each broke.
 fn matrix(list: &[Planted], baseline: &Ran, runs: &[Ran]) -> Matrix {
     let (cases, catalogue) = (cases(), Catalogue::embedded().all());
-    let expected = Expected::of(list, |_| true, &catalogue, &cases);
+    let expected = Expected::of(&alone(list), |_| true, &catalogue, &cases, &cases);
     Matrix::of("a server", &expected, &cases, &catalogue, baseline, runs)
 }
 
@@ -102,6 +106,8 @@ fn a_proof_is_complete_when_every_named_check_broke_and_every_case_is_named() {
     assert_eq!(matrix.defects[0].collateral, ["lost-reply:first-result"]);
     assert_eq!(matrix.defects[0].verdicts["lost-reply"], Verdict::Fail);
     let document = matrix.to_markdown();
+    let head = "# What each case has been seen to notice on a server\n";
+    assert!(document.starts_with(head), "{document}");
     assert!(document.contains("| `twice` | what twice does | `identical-retry:one-effect`, `lost-reply:one-effect` |"));
     assert!(
         document.contains("| `retry/lost-reply` | one effect after a lost reply | `twice` |"),
@@ -130,7 +136,7 @@ fn a_named_check_that_holds_is_a_problem_whatever_else_breaks() {
 fn a_list_that_proves_nothing_is_refused_in_words() {
     let (cases, catalogue) = (cases(), Catalogue::embedded().all());
     let problems = |list: &[Planted]| -> Vec<String> {
-        let expected = Expected::of(list, |_| true, &catalogue, &cases);
+        let expected = Expected::of(&alone(list), |_| true, &catalogue, &cases, &cases);
         expected.problems.iter().map(ToString::to_string).collect()
     };
     let lonely = |case: &str| format!("no defect has to be noticed by `{case}`, so nothing shows that it can fail");
@@ -202,14 +208,58 @@ fn a_choice_of_cases_and_defects_asks_for_no_more() {
     ];
     let catalogue = Catalogue::embedded().all();
     let chosen = [Catalogue::embedded().get("lost-reply").expect("a case")];
-    let expected = Expected::of(&list, |_| true, &catalogue, &chosen);
+    let list = alone(&list);
+    let expected = Expected::of(&list, |_| true, &catalogue, &chosen, &chosen);
     assert_eq!(expected.planted, [planted("twice", &["lost-reply:one-effect"])]);
     assert_eq!(
         (expected.left_out, expected.problems),
         (vec!["late".to_owned()], vec![])
     );
-    let expected = Expected::of(&list, |name| name == "late", &catalogue, &chosen);
+    let expected = Expected::of(&list, |name| name == "late", &catalogue, &chosen, &chosen);
     assert_eq!(expected.problems, [Problem::NoDefect]);
+}
+
+/// A server of two that share the cases: the first notices one, the second another, and nobody the third.
+fn shared() -> Lists {
+    Lists {
+        own: vec![planted("twice", &["identical-retry:one-effect"])],
+        others: vec![planted("lost", &["lost-reply:one-effect"])],
+    }
+}
+
+#[test]
+fn a_server_is_proved_by_what_its_list_names_and_by_what_no_list_names() {
+    let get = |id| Catalogue::embedded().get(id).expect("a case");
+    let asked = [cases(), vec![get("fresh-identity"), get("stale-fencing")]].concat();
+    let chosen = |has: &dyn Fn(&Case) -> bool| -> Vec<&str> {
+        let chosen = shared().choose(&asked, has);
+        chosen.iter().map(|case| case.id.as_str()).collect()
+    };
+    let has_no_worker = |case: &Case| case.id != "stale-fencing";
+    assert_eq!(
+        chosen(&has_no_worker),
+        ["sees-duplicates", "identical-retry", "fresh-identity"]
+    );
+    // What is named and cannot be run must not go unseen.
+    assert_eq!(chosen(&|_| false), ["identical-retry"]);
+}
+
+/// The defect of another server shows that a case can fail; what no list names is told, also where it cannot be run.
+#[test]
+fn whether_a_case_can_fail_is_asked_of_all_lists_together() {
+    let lists = shared();
+    let catalogue = Catalogue::embedded().all();
+    let get = |id| Catalogue::embedded().get(id).expect("a case");
+    let asked = [cases(), vec![get("stale-fencing")]].concat();
+    let chosen = lists.choose(&asked, |_| false);
+    let expected = Expected::of(&lists, |_| true, &catalogue, &asked, &chosen);
+    assert_eq!(expected.planted, lists.own);
+    let lonely = Problem::Lonely {
+        case: "stale-fencing".to_owned(),
+    };
+    assert_eq!(expected.problems, [lonely]);
+    let expected = Expected::of(&lists, |_| true, &catalogue, &cases(), &chosen);
+    assert_eq!(expected.problems, []);
 }
 
 #[test]

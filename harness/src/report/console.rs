@@ -2,6 +2,7 @@
 //! needed to believe it.
 
 use super::baseline::show_baseline;
+use super::missing::show_missing;
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
 use super::{offer, summary};
@@ -344,7 +345,7 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
     if let Some(tools) = &report.tools {
         offer::show_tools(printer, tools, report.next.as_deref());
     } else {
-        show_missing(printer, &report.cases, report.target.by_flags);
+        show_missing(printer, report);
         if report.cases.iter().any(lacks_write) {
             let text = "name its write with --write and --store, or describe the server in a target.toml";
             printer.line(&[span(Style::Dim, format!("{INDENT}hint          ")), plain(text)]);
@@ -362,23 +363,6 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
     }
     printer.line(&[span(Style::Bold, "evidence  "), plain(report.evidence.as_str())]);
     printer.line(&totals(report));
-}
-
-/// Each surface that some case lacked, once, with the cases.
-fn show_missing(printer: &mut Printer, cases: &[CaseReport], by_flags: bool) {
-    let unsupported = || cases.iter().filter(|case| case.requested && !case.named);
-    for &surface in Surface::ALL {
-        let lacking: Vec<&str> = unsupported()
-            .filter(|case| case.missing.contains(&surface.name()))
-            .map(|case| case.verdict.case.as_str())
-            .collect();
-        if !lacking.is_empty() {
-            printer.line(&[
-                span(Style::Dim, format!("{:<13}", "UNSUPPORTED")),
-                plain(format!("{}: {}", surface.advice(by_flags), lacking.join(", "))),
-            ]);
-        }
-    }
 }
 
 fn totals(report: &RunReport) -> Vec<Span> {

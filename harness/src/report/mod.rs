@@ -3,6 +3,7 @@
 //! - [`printer`]: the one way to the terminal, with its escaping.
 //! - [`result`]: what a run came to, as a value; also the JSON report.
 //! - [`console`]: the same for people.
+//! - [`missing`]: what a target lacks, summed up.
 //! - [`baseline`]: what came of comparing it with its baseline.
 //! - [`summary`]: one case in a few lines.
 //! - [`story`]: one case step by step, for people who know nothing of it yet.
@@ -16,6 +17,7 @@ mod attestation;
 mod baseline;
 mod console;
 mod frame;
+mod missing;
 mod offer;
 mod overview;
 mod printer;

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::plan::Plan;
 use crate::protocol::Revision;
 use crate::record::{CaseVerdict, Run, ServerSeen, Verdict};
-use crate::target::TargetSource;
+use crate::target::{BUILT_IN_NAMES, TargetSource};
 
 /// The version of the JSON report.
 pub const REPORT_FORMAT: u32 = 1;
@@ -77,6 +77,9 @@ pub struct TargetReport {
     /// Whether flags describe it and no profile.
     #[serde(skip)]
     pub by_flags: bool,
+    /// Whether this binary carries it.
+    #[serde(skip)]
+    pub built_in: bool,
     /// The planted defect, where one was.
     pub defect: Option<String>,
     /// Why this target, where nobody named one.
@@ -290,8 +293,11 @@ impl TargetReport {
             name: run.target.name.clone(),
             contract: run.target.contract.preset.name().to_owned(),
             by_flags: run.target.source == TargetSource::Command,
+            built_in: run.target.source == TargetSource::BuiltIn,
             defect: run.defect.clone(),
-            note: (run.target.source == TargetSource::BuiltIn).then_some(NOTE_BUILT_IN),
+            // Of the built-in servers only this one is taken where nobody names one.
+            note: (run.target.source == TargetSource::BuiltIn && run.target.name == BUILT_IN_NAMES[0])
+                .then_some(NOTE_BUILT_IN),
             protocol: run.target.protocol,
             server: run.server.clone(),
         }

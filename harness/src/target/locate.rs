@@ -51,10 +51,14 @@ pub enum LocateError {
 /// Finds the target that the words mean, looking for `./target.toml` in `folder`.
 pub fn locate(words: &TargetWords, folder: &Path) -> Result<Target, LocateError> {
     if let Some(path) = &words.profile {
-        // A file of that name is what was meant.
-        let name = path
-            .to_str()
-            .filter(|_| words.has_built_in && !folder.join(path).exists());
+        // A profile of that name is what was meant, and a folder is one only where there is a profile in it.
+        let there = folder.join(path);
+        let is_profile = if there.is_dir() {
+            there.join(PROFILE_USUAL).exists()
+        } else {
+            there.exists()
+        };
+        let name = path.to_str().filter(|_| words.has_built_in && !is_profile);
         return match name.and_then(|name| built_in_named(name, folder)) {
             Some(target) => Ok(target),
             None => Ok(read_profile(path, folder)?),
@@ -155,6 +159,10 @@ mod tests {
             };
             let target = locate(&words, folder.path()).expect("built in");
             assert_eq!((target.name.as_str(), &target.source), (name, &TargetSource::BuiltIn));
+            std::fs::create_dir(folder.path().join(name)).expect("a folder without a profile");
+            let target = locate(&words, folder.path()).expect("built in");
+            assert_eq!(target.source, TargetSource::BuiltIn);
+            std::fs::remove_dir(folder.path().join(name)).expect("remove it");
             std::fs::write(folder.path().join(name), text).expect("write");
             let target = locate(&words, folder.path()).expect("a file");
             assert_eq!(target.source, TargetSource::Profile(PathBuf::from(name)));

@@ -266,6 +266,8 @@ pub struct Status {
     pub arguments: Map<String, Value>,
     /// JSON pointer of the observation in the result.
     pub result: String,
+    /// JSON pointer, in the observation's stored result, of what a reply holds as its result; absent where that is all of it.
+    pub stored: Option<String>,
     /// The structured scope that an authoritative observation must have.
     pub scope: Map<String, Value>,
 }

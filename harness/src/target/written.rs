@@ -284,6 +284,8 @@ pub(super) struct StatusWritten {
     pub(super) arguments: serde_json::Map<String, Value>,
     /// JSON pointer of the observation in the result.
     pub(super) result: Option<String>,
+    /// JSON pointer, in the observation's stored result, of what a reply holds at `[replies] result`.
+    pub(super) stored: Option<String>,
     /// The scope that an authoritative observation must have.
     #[serde(default)]
     pub(super) scope: serde_json::Map<String, Value>,

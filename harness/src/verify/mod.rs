@@ -7,6 +7,7 @@
 //! - [`archive`]: an archive, as one and as what it holds.
 //! - `layout`: which files there can be, and must be; pure.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
+//! - `launched`: processes were launched by the words of `run.json`; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
 //! - `recount`: frozen stores asked once more.
 //! - `redacted`: what was masked, told and looked at.
@@ -14,6 +15,7 @@
 //! - [`proof`]: all runs of a proof, and its matrix beside what they come to.
 
 mod archive;
+mod launched;
 mod layout;
 mod planned;
 mod proof;
@@ -264,8 +266,11 @@ fn check_record(recount: &Recount<'_>, run: &Run, case: &Case, record: &Record, 
         planned::spliced(place, plan, run),
         planned::planned_otherwise(place, plan, case),
         planned::reads_otherwise(place, plan, &run.target),
+        planned::offers_otherwise(place, plan, &run.target),
     ];
     verified.findings.extend(found.into_iter().flatten());
+    let launched = launched::launched_otherwise(place, plan, record, &run.target);
+    verified.findings.extend(launched);
     let (wanted, found) = planned::observations(place, plan, record, run);
     verified.findings.extend(found);
     recount.all(&wanted, record, verified);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::case::{Case, Doubled, Step, Surface, When};
+use crate::case::{Case, Doubled, Role, Step, Surface, When};
 use crate::plan::{Operation, Plan};
 use crate::readback::Selector;
 use crate::record::{
@@ -48,6 +48,22 @@ pub(super) fn planned_otherwise(place: &str, plan: &Plan, case: &Case) -> Option
         ),
     ];
     told(place, "its plan has other", &differs, " than follow from its case.toml")
+}
+
+/// Whether what a plan says can be launched beside the server, or tried on its event log, is in `run.json`.
+pub(super) fn offers_otherwise(place: &str, plan: &Plan, target: &TargetSummary) -> Option<String> {
+    let offers = [
+        (Surface::Worker, target.processes.contains_key(&Role::Worker)),
+        (Surface::Reaper, target.processes.contains_key(&Role::Reaper)),
+        (Surface::Tampering, !target.tampering.is_empty()),
+    ];
+    let differs = offers.map(|(surface, is_there)| (surface.name(), plan.surfaces.contains(&surface) && !is_there));
+    told(
+        place,
+        "its plan has",
+        &differs,
+        ", and run.json does not say by which words",
+    )
 }
 
 /// Whether what a plan says can be read is what `run.json` says how to read.

@@ -7,7 +7,7 @@ use super::planned::Wanted;
 use super::store::{Files, Stores};
 use crate::case::Doubled;
 use crate::drive::clock::Deadline;
-use crate::readback::{self, FrozenTree, ReadError, Shape, Tampering};
+use crate::readback::{self, FrozenTree, ReadError, Rows, Shape, Tampering};
 use crate::record::{
     CaseFolder, Doctored, EVENTS, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome, Record,
 };
@@ -25,10 +25,10 @@ pub(super) struct Recount<'a> {
 impl Recount<'_> {
     /// Counts again, in the order in which the observations were taken.
     pub(super) fn all(&self, wanted: &[Wanted<'_>], record: &Record, verified: &mut Verified) {
-        let mut last_counts = BTreeMap::new();
+        let mut last_rows = BTreeMap::new();
         for step in wanted {
             let observation = &record.observations[step.label];
-            match self.one(*step, observation, &last_counts) {
+            match self.one(*step, observation, &last_rows) {
                 Ok(None) => verified.runners_word += 1,
                 Ok(Some(notes)) => {
                     verified.counted_again += 1;
@@ -40,8 +40,8 @@ impl Recount<'_> {
                 }
             }
             for (name, seen) in &observation.operations {
-                if let Some(count) = seen.effects.count() {
-                    last_counts.insert(name.clone(), count);
+                if let ReadingOutcome::Rows(rows) = &seen.effects.outcome {
+                    last_rows.insert(name.as_str(), rows);
                 }
             }
         }
@@ -52,7 +52,7 @@ impl Recount<'_> {
         &self,
         step: Wanted<'_>,
         observation: &Observation,
-        last_counts: &BTreeMap<String, usize>,
+        last_rows: &BTreeMap<&str, &Rows>,
     ) -> Result<Option<Vec<String>>, String> {
         let ReadFrom::Frozen { folder: named, store } = &observation.read else {
             return Ok(None);
@@ -69,11 +69,11 @@ impl Recount<'_> {
         }
         for (name, seen) in &observation.operations {
             self.refuse_late()?;
-            let last = last_counts.get(name).copied();
+            let last = last_rows.get(name.as_str()).copied();
             if seen.doctored != doubled_again(&stores.own, seen, step.doubled, last)? {
                 return Err(format!("the doubled rows of {name} are counted otherwise"));
             }
-            if let Some(statement) = tampered_otherwise(&stores.own, seen)? {
+            if let Some(statement) = self.tampered_otherwise(&stores.own, seen)? {
                 return Err(format!(
                     "tried again on the event log of {name}, `{statement}` comes out otherwise"
                 ));
@@ -97,6 +97,27 @@ impl Recount<'_> {
             return Ok(());
         }
         Err(format!("{what} for {}", differing.join(", ")))
+    }
+
+    /// The first statement on the event log that comes out otherwise when it is tried again.
+    fn tampered_otherwise<'a>(&self, tree: &FrozenTree, seen: &'a OperationSeen) -> Result<Option<&'a str>, String> {
+        let Some(log) = seen.more.get(EVENTS) else {
+            return Ok(None);
+        };
+        for (name, tampered) in &seen.tampered {
+            self.refuse_late()?;
+            let now = readback::ask_tampered(tree, &tree.root, &log.query, &tampered.statement);
+            let now = now.map_err(|error| format!("a temporary folder: {error}"))?;
+            let is_same = match (&now, &tampered.outcome) {
+                // The words of another SQLite may differ; that it could not be tried is what counts.
+                (Tampering::Failed(_), Tampering::Failed(_)) => true,
+                (now, then) => now == then,
+            };
+            if !is_same {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     fn refuse_late(&self) -> Result<(), String> {
@@ -123,12 +144,16 @@ fn doubled_again(
     tree: &FrozenTree,
     seen: &OperationSeen,
     doubled: Option<Doubled>,
-    last: Option<usize>,
+    last: Option<&Rows>,
 ) -> Result<Option<Doctored>, String> {
-    let now = seen.effects.count().filter(|now| *now > 0);
+    let now = match &seen.effects.outcome {
+        ReadingOutcome::Rows(rows) => Some(rows).filter(|rows| !rows.rows.is_empty()),
+        ReadingOutcome::Nothing { .. } | ReadingOutcome::Unreadable { .. } => None,
+    };
     let is_needed = match doubled {
         None => false,
         Some(Doubled::Always) => now.is_some(),
+        // As many rows that are others are no natural key.
         Some(Doubled::IfNeeded) => now.is_some() && now == last,
     };
     if !is_needed {
@@ -140,26 +165,6 @@ fn doubled_again(
         tables: doubling.doubled,
         count: doubling.count,
     }))
-}
-
-/// The first statement on the event log that comes out otherwise when it is tried again.
-fn tampered_otherwise<'a>(tree: &FrozenTree, seen: &'a OperationSeen) -> Result<Option<&'a str>, String> {
-    let Some(log) = seen.more.get(EVENTS) else {
-        return Ok(None);
-    };
-    for (name, tampered) in &seen.tampered {
-        let now = readback::ask_tampered(tree, &tree.root, &log.query, &tampered.statement);
-        let now = now.map_err(|error| format!("a temporary folder: {error}"))?;
-        let is_same = match (&now, &tampered.outcome) {
-            // The words of another SQLite may differ; that it could not be tried is what counts.
-            (Tampering::Failed(_), Tampering::Failed(_)) => true,
-            (now, then) => now == then,
-        };
-        if !is_same {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
 }
 
 fn comes_out_the_same(tree: &FrozenTree, reading: &Reading) -> bool {

@@ -304,3 +304,26 @@ fn an_identity_travels_in_meta_or_beside_the_arguments() {
         );
     }
 }
+
+/// Copies have one marker; who knows a write by its data alone may do them once, and has broken nothing.
+#[test]
+fn copies_are_no_case_against_a_natural_key() {
+    let profile = include_str!("../../targets/reference-execution.toml")
+        .replace("at = \"meta.idempotency_key\"", "at = \"natural:/title\"")
+        .replace(
+            "namespace = \"harness\" }",
+            "namespace = \"harness\", idempotency_key = \"{operation}\" }",
+        );
+    let run = Harness::new()
+        .file("natural.toml", &profile)
+        .words(&["--target", "natural.toml"])
+        .case("concurrent-claim")
+        .run();
+    run.exits(3);
+    assert_eq!(run.verdict("concurrent-claim"), "inconclusive");
+    let reason = run.reason("concurrent-claim");
+    assert!(
+        reason.contains("the natural key at /title is the same in all copies"),
+        "{reason}"
+    );
+}

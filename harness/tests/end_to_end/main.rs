@@ -26,6 +26,7 @@
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
+//! | `forged_executions.rs` | the same of durable executions: event logs, what was tried on them, processes beside the server |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
 //! | `secrets.rs` | evidence that holds secrets is not handed on, or masked; archives are signed and attested |
@@ -54,6 +55,7 @@ mod elicitation;
 mod files;
 mod fingerprint;
 mod forged;
+mod forged_executions;
 mod hostile;
 mod jobs;
 mod kills;
@@ -74,6 +76,7 @@ mod story;
 mod targets;
 mod told;
 mod unreadable;
+mod unsupported;
 mod vectors;
 mod verify;
 mod waits;

@@ -339,7 +339,16 @@ fn is_runners_word(place: &Place, pointer: &[&str], event: &str) -> bool {
         ("run.json", [first, ..]) if ["format", "state", "naming", "executed"].contains(first) => false,
         ("run.json", ["harness", "judge"] | ["verdicts", _, "verdict" | "reason"]) => false,
         ("run.json", ["target", first, ..]) => {
-            !(["name", "contract", "replies", "identity"].contains(first) || first.starts_with("read_"))
+            let follows = [
+                "name",
+                "contract",
+                "replies",
+                "identity",
+                "command",
+                "processes",
+                "tampering",
+            ];
+            !(follows.contains(first) || first.starts_with("read_"))
         }
         ("run.json", _) => true,
         ("verdict.json", _) => false,

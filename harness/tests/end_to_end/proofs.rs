@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::prove::{OWN, own_words};
 use crate::support::forge::seal_proof_again;
 use crate::support::run::{Done, Harness};
 
-/// The profile of the built-in server, as somebody would write one for a server of his own.
-const OWN: &str = include_str!("../../targets/reference-server.toml");
-
 /// One defect that is noticed, and one that is not: its check is another one's.
-const DEFECTS: &str = r#"format = 1
+const DEFECTS: &str = r#"
 [[defect]]
 name = "no-ledger"
 kills = ["identical-retry:one-effect"]
@@ -28,10 +26,7 @@ struct Proof {
 
 impl Proof {
     fn of(defect: &[&str], exit: i32) -> Self {
-        let done = Harness::new()
-            .file("own.toml", &OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness")))
-            .file("defects.toml", DEFECTS)
-            .words(&["--target", "own.toml", "--defects", "defects.toml"])
+        let done = own_words(OWN, DEFECTS)
             .words(&["--case", "identical-retry", "--evidence", "proof"])
             .words(defect)
             .call(&["prove"]);
@@ -43,6 +38,11 @@ impl Proof {
     /// A proof in which everything is as it should be.
     fn green() -> Self {
         Self::of(&["--defect", "no-ledger"], 0)
+    }
+
+    /// `harness show` of what these words name.
+    fn show(&self, words: &[&str]) -> Done {
+        self.done.then().words(words).call(&["show"])
     }
 
     /// What `verify` finds, and its exit code.
@@ -68,6 +68,15 @@ impl Proof {
     }
 }
 
+/// Fails unless each of these is the beginning of a line that was printed.
+#[track_caller]
+fn has_lines(done: &Done, beginnings: &[&str]) {
+    for beginning in beginnings {
+        let is_there = done.stdout.lines().any(|line| line.starts_with(beginning));
+        assert!(is_there, "no line begins {beginning:?}:\n{}", done.stdout);
+    }
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
@@ -85,18 +94,15 @@ fn a_proof_is_verified_run_by_run_and_with_its_matrix() {
     let proof = Proof::green();
     let done = proof.done.then().words(&["proof"]).call(&["verify"]);
     done.exits(0);
-    for line in [
-        "run       baseline   2 cases judged again",
-        "run       no-ledger  2 cases judged again",
-        "matrix    1 of 1 named kills happen when they are judged again; 0 verdicts",
-        "result    the evidence is whole, and every verdict and the matrix come out the same",
-    ] {
-        assert!(
-            done.stdout.lines().any(|shown| shown.starts_with(line)),
-            "{line}: {}",
-            done.stdout
-        );
-    }
+    has_lines(
+        &done,
+        &[
+            "run       baseline   2 cases judged again",
+            "run       no-ledger  2 cases judged again",
+            "matrix    1 of 1 named kills happen when they are judged again; 0 verdicts",
+            "result    the evidence is whole, and every verdict and the matrix come out the same",
+        ],
+    );
     let sums = fs::read_to_string(proof.root.join("SHA256SUMS")).unwrap();
     let listed: Vec<&str> = sums.lines().filter_map(|line| Some(line.split_once("  ")?.1)).collect();
     assert_eq!(listed, ["baseline/SHA256SUMS", "matrix.json", "no-ledger/SHA256SUMS"]);
@@ -258,27 +264,23 @@ fn what_lies_in_the_folder_is_what_was_sealed() {
 #[test]
 fn a_proof_is_shown_run_by_run_with_the_command_for_each() {
     let proof = Proof::of(&[], 1);
-    let show = |words: &[&str]| proof.done.then().words(words).call(&["show"]);
-    let shown = show(&["proof"]);
+    let shown = proof.show(&["proof"]);
     shown.exits(0);
-    for line in [
-        "state     not proved; 1 of 2 named kills by 2 defects",
-        "run       baseline  2 of 2 cases passed without a defect",
-        "          harness show proof/baseline",
-        "run       no-ledger  noticed by identical-retry:one-effect",
-        "run       unbound-input  UNNOTICED by identical-retry:one-effect",
-        "          harness show proof/unbound-input",
-        "one case  harness show proof/unbound-input identical-retry",
-        "check all harness verify proof",
-    ] {
-        assert!(
-            shown.stdout.lines().any(|shown| shown == line),
-            "{line}: {}",
-            shown.stdout
-        );
-    }
-    show(&["proof/unbound-input", "identical-retry"]).exits(0);
-    let json: Value = serde_json::from_str(&show(&["proof", "--format", "json"]).stdout).unwrap();
+    has_lines(
+        &shown,
+        &[
+            "state     not proved; 1 of 2 named kills by 2 defects",
+            "run       baseline  2 of 2 cases passed without a defect",
+            "          harness show proof/baseline",
+            "run       no-ledger  noticed by identical-retry:one-effect",
+            "run       unbound-input  UNNOTICED by identical-retry:one-effect",
+            "          harness show proof/unbound-input",
+            "one case  harness show proof/unbound-input identical-retry",
+            "check all harness verify proof",
+        ],
+    );
+    proof.show(&["proof/unbound-input", "identical-retry"]).exits(0);
+    let json: Value = serde_json::from_str(&proof.show(&["proof", "--format", "json"]).stdout).unwrap();
     assert_eq!(json["runs"][1]["command"], "harness show proof/no-ledger");
     assert_eq!(json["matrix"]["exit"], 1);
     for (word, command) in [
@@ -286,24 +288,21 @@ fn a_proof_is_shown_run_by_run_with_the_command_for_each() {
         ("identical-retry", "harness show proof/no-ledger identical-retry"),
         ("lost-reply", "harness show proof/baseline lost-reply"),
     ] {
-        let refused = show(&["proof", word]);
+        let refused = proof.show(&["proof", word]);
         refused
             .exits(2)
             .says_only(&["proof is a proof, and has runs and no cases"]);
         assert!(refused.stderr.trim_end().ends_with(command), "{}", refused.stderr);
     }
     fs::write(proof.root.join("matrix.json"), "{").unwrap();
-    let damaged = show(&["proof"]);
+    let damaged = proof.show(&["proof"]);
     damaged.exits(0);
-    assert!(
-        damaged.stdout.contains("DAMAGED   matrix.json cannot be read"),
-        "{}",
-        damaged.stdout
-    );
-    assert!(
-        damaged.stdout.contains("harness show proof/baseline"),
-        "{}",
-        damaged.stdout
+    has_lines(
+        &damaged,
+        &[
+            "DAMAGED   matrix.json cannot be read",
+            "          harness show proof/baseline",
+        ],
     );
 }
 
@@ -322,26 +321,14 @@ fn a_proof_is_named_by_the_beginning_of_its_folder() {
 
 #[test]
 fn a_markdown_of_ones_own_speaks_of_nobody_elses_build_and_counts_in_words() {
-    let done = Harness::new()
-        .file("own.toml", &OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness")))
-        .file("defects.toml", DEFECTS)
-        .words(&[
-            "--target",
-            "own.toml",
-            "--defects",
-            "defects.toml",
-            "--defect",
-            "no-ledger",
-        ])
+    let done = own_words(OWN, DEFECTS)
+        .words(&["--defect", "no-ledger"])
         .words(&["--case", "sees-duplicates,identical-retry", "--format", "markdown"])
         .call(&["prove"]);
     done.exits(0);
     assert!(!done.stdout.contains("integration"), "{}", done.stdout);
-    let count = "1 defect × 2 cases on ";
+    let title = "# What each case has been seen to notice on reference-server (own.toml, contract guarded)\n";
+    assert!(done.stdout.starts_with(title), "{}", done.stdout);
+    let count = "\n1 defect × 2 cases: 1 of 1 named kill happened.\nOn the server";
     assert!(done.stdout.contains(count), "{}", done.stdout);
-    assert!(
-        done.stdout.contains(": 1 of 1 named kill happened.\nOn the server"),
-        "{}",
-        done.stdout
-    );
 }

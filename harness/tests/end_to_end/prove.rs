@@ -12,7 +12,7 @@ use crate::support::running::Running;
 use crate::support::{await_marked, new_mark};
 
 /// The profile of the built-in server, as somebody would write one for a server of his own.
-const OWN: &str = include_str!("../../targets/reference-server.toml");
+pub(super) const OWN: &str = include_str!("../../targets/reference-server.toml");
 
 fn prove(harness: Harness, words: &[&str]) -> (Done, Value) {
     let done = harness
@@ -23,22 +23,17 @@ fn prove(harness: Harness, words: &[&str]) -> (Done, Value) {
     (done, json)
 }
 
-/// A server of one's own with a list of defects that says this.
+/// The words that prove a server of one's own: this profile, and a list of defects that says this.
+pub(super) fn own_words(profile: &str, defects: &str) -> Harness {
+    Harness::new()
+        .file("own.toml", &profile.replace("{harness}", env!("CARGO_BIN_EXE_harness")))
+        .file("defects.toml", &format!("format = 1\n{defects}"))
+        .words(&["--target", "own.toml", "--defects", "defects.toml"])
+}
+
+/// A proof by one case of a server of one's own with a list of defects that says this.
 fn own(defects: &str) -> (Done, Value) {
-    let harness = Harness::new()
-        .file("own.toml", &OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness")))
-        .file("defects.toml", &format!("format = 1\n{defects}"));
-    prove(
-        harness,
-        &[
-            "--target",
-            "own.toml",
-            "--defects",
-            "defects.toml",
-            "--case",
-            "identical-retry",
-        ],
-    )
+    prove(own_words(OWN, defects), &["--case", "identical-retry"])
 }
 
 fn problems(json: &Value) -> Vec<&str> {
@@ -141,21 +136,9 @@ fn a_list_with_a_wrong_name_is_refused_when_it_is_read() {
 /// Every case is red on this server already: nothing is planted.
 #[test]
 fn a_baseline_that_is_not_green_ends_it() {
-    let broken = OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness"));
-    let broken = broken.replace("[launch.env]", "[launch.env]\nGUARD_DEFECT = \"no-ledger\"");
-    let harness = Harness::new().file("own.toml", &broken).file(
-        "defects.toml",
-        "format = 1\n[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:one-effect\"]\n",
-    );
-    let words = [
-        "--target",
-        "own.toml",
-        "--defects",
-        "defects.toml",
-        "--case",
-        "identical-retry",
-    ];
-    let (done, json) = prove(harness, &words);
+    let broken = OWN.replace("[launch.env]", "[launch.env]\nGUARD_DEFECT = \"no-ledger\"");
+    let defects = "[[defect]]\nname = \"no-ledger\"\nkills = [\"identical-retry:one-effect\"]\n";
+    let (done, json) = prove(own_words(&broken, defects), &["--case", "identical-retry"]);
     done.exits(1);
     assert_eq!(json["defects"], json!([]));
     assert!(
@@ -175,7 +158,107 @@ fn wrong_words_are_refused() {
         .exits(2)
         .says_only(&["lost-replay"])
         .wrote_nothing();
-    refused(&["--target", "own.toml"]).exits(2);
+    let listless = Harness::new()
+        .file("own.toml", OWN)
+        .words(&["--target", "own.toml"])
+        .call(&["prove"]);
+    listless
+        .exits(2)
+        .says_only(&["--target own.toml", "--defects FILE", "reference-execution"])
+        .wrote_nothing();
+    refused(&["--defects", "defects.toml"]).exits(2);
+}
+
+/// Each of the two has defects and cases of its own; what belongs to the other is refused with the word that is missing.
+#[test]
+fn what_belongs_to_the_other_built_in_target_is_refused_with_its_name() {
+    for (words, parts) in [
+        (
+            &["--case", "stale-fencing"][..],
+            [
+                "--case stale-fencing: no defect of reference-server",
+                "take --target reference-execution",
+            ],
+        ),
+        (
+            &["--case", "execution"],
+            [
+                "--case execution: no defect of reference-server",
+                "take --target reference-execution",
+            ],
+        ),
+        (
+            &["--defect", "claim-not-atomic"],
+            [
+                "--defect claim-not-atomic: it is one of reference-execution",
+                "take --target reference-execution",
+            ],
+        ),
+        (
+            &["--target", "reference-execution", "--case", "retry/lost-reply"],
+            [
+                "--case lost-reply: no defect of reference-execution",
+                "take --target reference-server",
+            ],
+        ),
+        (
+            &["--target", "reference-execution", "--defect", "no-ledger"],
+            [
+                "--defect no-ledger: it is one of reference-server",
+                "take --target reference-server",
+            ],
+        ),
+        (
+            &["--target", "reference-execution", "--defect", "cancel-ignord"],
+            ["--defect cancel-ignord", "did you mean `cancel-ignored`?"],
+        ),
+    ] {
+        let done = Harness::new().words(words).call(&["prove"]);
+        done.exits(2).says_only(&parts).wrote_nothing();
+    }
+}
+
+/// Of a family only the cases are taken that are about this server; what no defect of it names is proved on the other.
+#[test]
+fn the_built_in_target_of_executions_is_proved_by_its_name() {
+    let words = ["--target", "reference-execution"];
+    let (done, json) = prove(
+        Harness::new().words(&words),
+        &[
+            "--case",
+            "retry,event-log",
+            "--defect",
+            "mutable-event-log,changed-submission-returns-old",
+        ],
+    );
+    done.exits(0);
+    assert_eq!(problems(&json), [""; 0]);
+    let cases: Vec<&Value> = json["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| &case["case"])
+        .collect();
+    assert_eq!(
+        cases,
+        ["sees-duplicates", "event-log", "identical-retry", "changed-input"]
+    );
+    assert_eq!(json["baseline"]["event-log"], "pass");
+    let rows = json["defects"].as_array().unwrap();
+    let kills: Vec<usize> = rows.iter().map(|row| row["kills"].as_array().unwrap().len()).collect();
+    assert_eq!((rows.len(), kills), (2, vec![1, 3]));
+    assert_eq!(rows[1]["kills"][0]["outcome"], "broken");
+    let verified = done.verify(&done.path("proof"));
+    assert_eq!((verified.findings(), verified.code), (vec![], 0));
+    assert_eq!(verified.json["kills_again"], 4);
+    let shown = done.then().words(&["proof"]).call(&["show"]);
+    shown.exits(0);
+    let line = "run       mutable-event-log  noticed by event-log:update-refused, event-log:delete-refused, \
+                event-log:replace-refused";
+    assert!(shown.stdout.lines().any(|shown| shown == line), "{}", shown.stdout);
+    let run = ["proof/mutable-event-log", "event-log"];
+    let repeat = done.then().words(&run).words(&["--format", "json"]).call(&["show"]);
+    repeat.exits(0);
 }
 
 /// A proof that waits in its one defect, after its baseline has passed, and where its evidence is.
@@ -186,25 +269,11 @@ fn waiting() -> (Running, PathBuf) {
 /// A proof whose server is started with these variables more, once it waits in this run.
 fn waiting_in(run: &str, variables: &str) -> (Running, PathBuf) {
     let mark = new_mark();
-    let marked = OWN.replace("{harness}", env!("CARGO_BIN_EXE_harness"));
-    let marked = marked.replace(
-        "[launch.env]",
-        &format!("[launch.env]\n{variables}HARNESS_TEST_MARK = {mark:?}"),
-    );
-    let kills = "kills = [\"reply-means-done:effect-is-there\"]";
-    let list = ["reply-before-commit"].map(|name| format!("[[defect]]\nname = {name:?}\n{kills}\n"));
-    let harness = Harness::new()
-        .file("own.toml", &marked)
-        .file("defects.toml", &format!("format = 1\n{}", list.concat()))
-        .words(&[
-            "--target",
-            "own.toml",
-            "--defects",
-            "defects.toml",
-            "--evidence",
-            "proof",
-        ])
-        .words(&["--case", "reply-means-done,lost-reply", "--jobs", "1"]);
+    let marked = format!("[launch.env]\n{variables}HARNESS_TEST_MARK = {mark:?}");
+    let defects = "[[defect]]\nname = \"reply-before-commit\"\nkills = [\"reply-means-done:effect-is-there\"]\n";
+    let harness = own_words(&OWN.replace("[launch.env]", &marked), defects)
+        .words(&["--case", "reply-means-done,lost-reply"])
+        .words(&["--jobs", "1", "--evidence", "proof"]);
     let root = harness.path("proof");
     let running = Running::start_with(harness, "prove", &mark);
     // With this defect no effect shows while the server lives, so the case waits for one.
@@ -304,20 +373,36 @@ fn a_kill_in_the_baseline_leaves_the_verdicts_that_there_were() {
     assert_eq!((verified.findings(), verified.code), (vec![], 3));
 }
 
-/// `.ci/run` makes the file anew, from a run; that it speaks of every defect and every kill can be seen without one.
+/// `.ci/run` makes the file anew, from two runs; that it speaks of every defect and every kill can be seen without them.
 #[test]
-fn the_matrix_in_the_documentation_names_every_defect_and_every_kill() {
+fn the_matrix_in_the_documentation_names_every_target_every_defect_and_every_kill() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/MATRIX.md");
     let text = fs::read_to_string(path).unwrap();
-    for defect in Defect::ALL {
-        let kills: Vec<String> = defect.killed_by().iter().map(|kill| format!("`{kill}`")).collect();
-        let line = format!("| `{}` |", defect.name());
-        let line = text.lines().find(|found| found.starts_with(&line)).unwrap_or_default();
-        assert!(
-            line.ends_with(&format!("| {} |", kills.join(", "))),
-            "{}: {line:?}",
-            defect.name()
-        );
+    let title = "# What each case has been seen to notice on ";
+    let sections: Vec<&str> = text.split(title).skip(1).collect();
+    assert_eq!(sections.len(), 2, "a section for each built-in target");
+    for (section, target, defects) in [
+        (sections[0], "reference-server (built in, ", Defect::ALL),
+        (sections[1], "reference-execution (built in, ", Defect::EXECUTION),
+    ] {
+        assert!(section.starts_with(target), "{target}");
+        for defect in defects {
+            let kills: Vec<String> = defect.killed_by().iter().map(|kill| format!("`{kill}`")).collect();
+            let line = format!("| `{}` |", defect.name());
+            let line = section
+                .lines()
+                .find(|found| found.starts_with(&line))
+                .unwrap_or_default();
+            assert!(
+                line.ends_with(&format!("| {} |", kills.join(", "))),
+                "{}: {line:?}",
+                defect.name()
+            );
+        }
     }
     assert!(!text.contains("**not") && !text.contains("**nothing**"));
+    for case in harness::case::Catalogue::embedded().all() {
+        let line = format!("| `{}/{}` |", case.family, case.id);
+        assert!(text.contains(&line), "no target is proved by {}", case.id);
+    }
 }

@@ -235,6 +235,35 @@ fn the_built_in_server_is_started_in_each_revision_that_it_speaks() {
     );
 }
 
+/// A submitted write needs no second round, so nothing of the family is out of reach for the older revisions.
+#[test]
+fn a_submitted_write_is_retried_in_each_revision_that_the_built_in_server_speaks() {
+    for revision in [MODERN, "2025-11-25", "2025-06-18"] {
+        let words = ["--target", "reference-execution", "--protocol", revision];
+        let run = Harness::new().words(&words).case("retry").run();
+        run.exits(0);
+        assert_eq!(run.json["target"]["server"]["protocol"], revision);
+        let cases = run.json["cases"].as_array().unwrap();
+        let retried: Vec<&Value> = cases.iter().filter(|case| case["family"] == "retry").collect();
+        assert_eq!(retried.len(), 9, "{revision}: {cases:?}");
+        for case in retried {
+            assert_eq!(case["verdict"], "pass", "{revision}: {case}");
+            let notes = case["notes"].as_array().unwrap();
+            let is_of_continuations = case["case"] == "start-over";
+            assert_eq!(notes.len(), usize::from(is_of_continuations), "{revision}: {case}");
+        }
+        let note = run.case("start-over")["notes"][0].as_str().unwrap();
+        assert!(
+            note.starts_with("as-a-conflict: not asked of this target") && note.contains("so there is no second round"),
+            "{note}"
+        );
+        for case in ["lost-reply", "crash-after-commit"] {
+            assert_eq!(run.check(case, "status-holds-the-result"), "held", "{revision}");
+        }
+        assert_eq!(run.done.verify(&run.evidence()).code, 0, "{revision}");
+    }
+}
+
 fn with_key(value: &str) -> String {
     Profile::plain()
         .text()

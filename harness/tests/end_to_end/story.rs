@@ -55,16 +55,94 @@ fn a_pass_a_lost_reply_and_a_doubled_effect() {
     prints("story-lost-reply-doubled", &settled(told(doubled)));
 }
 
+/// The built-in target whose write is submitted.
+fn executing() -> Harness {
+    Harness::new().words(&["--target", "reference-execution"])
+}
+
+#[test]
+fn a_worker_that_wakes_too_late_and_attempts_that_end() {
+    prints("story-stale-fencing", &told(executing().case("stale-fencing")));
+    prints("story-retry-exhaustion", &told(executing().case("retry-exhaustion")));
+}
+
+#[test]
+fn the_cases_of_durable_execution_are_told_with_their_log() {
+    let done = told(executing().case("execution").case("identical-retry"));
+    done.exits(0);
+    let stories: Vec<&str> = done.stdout.split("\nSTORY  ").skip(1).collect();
+    assert_eq!(stories.len(), 12);
+    for story in &stories {
+        let whole = story.lines().filter(|line| line.contains(", the whole log")).count();
+        assert!(whole > 0, "{story}");
+        let told = story.split("\nWhat was expected").next().unwrap();
+        let is_claim = |line: &&str| line.starts_with("       + ") && line.contains("  claimed  ");
+        let log = told.lines().filter(is_claim);
+        let without_words = log.filter(|line| !line.contains("holds it, with token"));
+        assert_eq!(without_words.count(), 0, "{story}");
+        // Time is told as the case counts it.
+        assert!(!told.contains("17900352"), "{story}");
+    }
+    let of = |id: &str| {
+        *stories
+            .iter()
+            .find(|story| story.starts_with(&format!("{id} ")))
+            .unwrap()
+    };
+    holds(
+        of("execution/concurrent-claim"),
+        &["and 49 more like it, each under its own identity: 49 of them got a result"],
+    );
+    holds(
+        of("execution/event-log"),
+        &[
+            "tampering A: on a copy, update (UPDATE execution_events SET event = 'completed'): REFUSED by the store: “the event log \
+             is append-only: no event is updated”",
+            "get_execution: execution_id=",
+            "state=completed",
+        ],
+    );
+    holds(
+        of("execution/cancel-running"),
+        &["state=cancelled", "REFUSED: complete with token 1, it is over"],
+    );
+    holds(
+        of("execution/lease-expiry"),
+        &["held → expired", "and stands at T0+31 s"],
+    );
+    holds(
+        of("execution/duplicate-submission"),
+        &[
+            "a result with the execution_id of [8], marked as a replay:",
+            "REFUSED: its key with other data",
+        ],
+    );
+    holds(
+        of("retry/identical-retry"),
+        &["later The write is submitted:", "marked as a replay: execution_id="],
+    );
+}
+
 /// Cases that run side by side are told one after the other, each whole, in the order of the catalogue.
 #[test]
 fn every_case_is_told_with_all_of_its_steps() {
-    let done = told(Harness::new().words(&["--jobs", "4"]));
+    let catalogue = Catalogue::embedded();
+    let of_execution = ["execution".to_owned()];
+    let rest = catalogue.select(&[], &of_execution).unwrap().execute;
+    told_whole(Harness::new().words(&["--skip", "execution"]), &rest);
+    let executions = catalogue.select(&of_execution, &[]).unwrap().execute;
+    told_whole(executing().case("execution"), &executions);
+}
+
+/// What is run, a control among it; a control that nobody asked for has a line only.
+fn told_whole(harness: Harness, run: &[String]) {
+    let done = told(harness.words(&["--jobs", "4"]));
     done.exits(0);
     let stories: Vec<&str> = done.stdout.split("\nSTORY  ").skip(1).collect();
-    let catalogue = Catalogue::embedded();
-    let selection = catalogue.select(&[], &[]).unwrap();
-    assert_eq!(stories.len(), selection.execute.len());
-    for (story, id) in stories.iter().zip(&selection.execute) {
+    let told: Vec<&String> = run.iter().skip(run.len().saturating_sub(stories.len())).collect();
+    let cases = run.iter().filter(|id| *id != "sees-duplicates").count();
+    assert!(stories.len() >= cases, "{} of {run:?}", stories.len());
+    for (story, id) in stories.iter().zip(told) {
         let first = story.lines().next().unwrap();
         assert!(first.contains(&format!("/{id}")) && first.ends_with("PASS"), "{first}");
         let record = record(&done.latest().join("cases").join(id));
@@ -96,7 +174,7 @@ fn every_case_is_told_with_all_of_its_steps() {
     let widest = lines.map(|line| line.chars().count()).max();
     assert!(widest.unwrap() <= 100, "{widest:?} characters in a line");
     let end = done.stdout.rsplit("\nTo look again").next().unwrap();
-    assert_eq!(end.matches("\nPASS  ").count(), selection.execute.len() - 1, "{end}");
+    assert_eq!(end.matches("\nPASS  ").count(), cases, "{end}");
 }
 
 #[test]

@@ -21,6 +21,16 @@ fn without_a_word_the_built_in_server_is_tested() {
     tested(&done, "reference-server (built in, contract guarded)");
 }
 
+/// It is not taken unless it is named, so nobody needs to be told why.
+#[test]
+fn the_other_built_in_server_is_tested_where_it_is_named() {
+    let words = ["--target", "reference-execution"];
+    let done = Harness::new().words(&words).case("event-log").run_human();
+    done.exits(0);
+    tested(&done, "reference-execution (built in, contract guarded)");
+    assert!(!done.stdout.contains("no --target"), "{}", done.stdout);
+}
+
 #[test]
 fn a_profile_that_lies_in_the_folder_is_tested() {
     let done = Harness::new()
@@ -115,4 +125,73 @@ fn every_profile_of_the_repository_is_right() {
         let done = Harness::new().words(&["--target", &path, "--dry-run"]).run_human();
         done.exits(0);
     }
+}
+
+/// Who may start processes on a machine wants to know which, before it is done.
+#[test]
+fn a_dry_run_names_what_is_launched_beside_the_server_and_what_is_tried_on_its_log() {
+    let dry = |words: &[&str]| {
+        let done = Harness::new().words(&["--dry-run"]).words(words).run_human();
+        done.exits(0).wrote_nothing();
+        done.stdout
+    };
+    let executions = ["--target", "reference-execution", "--case", "event-log"];
+    let shown = dry(&executions);
+    let line = |label: &str| {
+        let begins = |line: &&str| line.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
+        shown
+            .lines()
+            .find(begins)
+            .unwrap_or_else(|| panic!("no line {label}: {shown}"))
+    };
+    let data = "/dry/data/store.sqlite3";
+    for (role, parts) in [
+        ("launch", ["reference-server serve", data, "--workers 1"]),
+        ("worker", ["reference-server work", data, "--worker-id worker"]),
+        ("reaper", ["reference-server reap", data, "--loop"]),
+    ] {
+        for part in parts {
+            assert!(line(role).contains(part), "{part}: {}", line(role));
+        }
+    }
+    assert!(
+        !shown.contains("its own variables"),
+        "they get those of the server: {shown}"
+    );
+    for statement in [
+        "update, on a copy of the frozen store: UPDATE execution_events",
+        "delete, on a copy of the frozen store: DELETE FROM execution_events",
+        "replace, on a copy of the frozen store: REPLACE INTO execution_events",
+    ] {
+        assert!(
+            shown.contains(&format!("tampering {statement}")),
+            "{statement}: {shown}"
+        );
+    }
+    assert!(shown.contains("and try to change its event log on a copy"), "{shown}");
+
+    // The same for programs.
+    let json: serde_json::Value =
+        serde_json::from_str(&dry(&[&executions[..], &["--format", "json"]].concat())).unwrap();
+    let worker = json["processes"]["worker"]["command"].as_array().unwrap();
+    let worker: Vec<&str> = worker.iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(worker[1..5], ["reference-server", "work", "--worker-id", "worker"]);
+    assert_eq!(json["processes"].as_object().unwrap().len(), 2);
+    assert_eq!(json["tampering"]["delete"], "DELETE FROM execution_events");
+
+    // Nothing of it where there is nothing, and names of variables that a process has to itself.
+    let shown = dry(&["--case", "lost-reply"]);
+    assert!(!shown.contains("tampering ") && !shown.contains("worker "), "{shown}");
+    let profile = Profile::plain().part(
+        "processes.worker",
+        "command = [\"work\"]\nenv = { POLL = \"{process}\" }",
+    );
+    let done = Harness::new().target(&profile).words(&["--dry-run"]).run_human();
+    done.exits(0).wrote_nothing();
+    assert!(
+        done.stdout
+            .contains("worker    work\n          with its own variables POLL\n"),
+        "{}",
+        done.stdout
+    );
 }

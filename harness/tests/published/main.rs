@@ -9,6 +9,7 @@
 //! | `sqlite.rs` | two servers that run the SQL they are given: both doubles, by profile, by flags, and through `npx` |
 //! | `memory.rs` | a server whose own natural key keeps a retry from writing again |
 //! | `confirmations.rs` | servers that ask before they write: what an SDK's sealed request state guarantees |
+//! | `ten_lines.rs` | ten lines on an SDK that promise nothing: the control of the retained evidence |
 //! | `parts.rs` | what is installed, and where |
 
 #![allow(
@@ -23,6 +24,7 @@ mod confirmations;
 mod memory;
 mod parts;
 mod sqlite;
+mod ten_lines;
 
 use std::process::ExitCode;
 
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
         };
         Trial::test(name, run).with_ignored_flag(ignored)
     };
-    let tests = [sqlite::TESTS, memory::TESTS, confirmations::TESTS].concat();
+    let tests = [sqlite::TESTS, memory::TESTS, confirmations::TESTS, ten_lines::TESTS].concat();
     let outcome = libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect());
     outcome.exit_code()
 }

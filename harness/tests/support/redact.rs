@@ -2,7 +2,7 @@
 //! replaced where it is known.)
 
 /// Pattern and replacement, in order.
-pub(crate) const NOISE: [(&str, &str); 19] = [
+pub(crate) const NOISE: [(&str, &str); 20] = [
     (r"/[^\s:`']*/examples/plain-server", "[PLAIN-SERVER]"),
     (r"/harness-\w{6}/", "/[SCRATCH]/"),
     (r"\d{8}T\d{6}Z-[0-9a-f]{12}", "[RUN]"),
@@ -15,6 +15,7 @@ pub(crate) const NOISE: [(&str, &str); 19] = [
     (r"\bsqlite:[0-9a-f]{12}", "sqlite:[HEX]"),
     (r#""receipt":"[0-9a-f]{16}""#, r#""receipt":"[HEX]""#),
     (r"\b(op|mk|alpha|beta)-[0-9a-f]{1,11}…", "$1-[HEX]…"),
+    (r"\b[0-9a-f]{8}…", "[UUID]…"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "[DATE]"),
     (r"(?m)^( +\d+) +\d+\.\d ms", "$1 [TIME] ms"),
     (r"events in \d+ ms", "events in [TIME] ms"),

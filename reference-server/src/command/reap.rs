@@ -4,6 +4,8 @@ use super::{Failure, say, until_terminated};
 use crate::clock::Stop;
 use crate::execution::engine::Engine;
 use crate::execution::settings::{StoreArguments, Workplace};
+use crate::ledger::messages::LedgerError;
+use crate::settings;
 
 /// The arguments of `reap`.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,14 +33,27 @@ pub(super) fn reap(written: &ReapArguments) -> Result<(), Failure> {
                 connection: &connection,
                 terms: &place.terms,
             };
-            engine.reap_until(&stop).map_err(|error| error.to_string())
+            engine
+                .reap_until(&stop)
+                .map_err(|error| settings::about_store(&place.database, &error))
         });
     }
     let engine = Engine {
         connection: &connection,
         terms: &place.terms,
     };
-    let reaped = engine.reap().map_err(|error| Failure::Refused(error.to_string()))?;
+    let reaped = engine.reap().map_err(|error| match &error {
+        LedgerError::Busy => Failure::Refused(settings::about_store(
+            &place.database,
+            &"another writer holds the store, so not all that is over was reaped; let it finish, and reap again",
+        )),
+        LedgerError::EffectFailed
+        | LedgerError::SettledMeanwhile
+        | LedgerError::Clock(_)
+        | LedgerError::Sqlite(_)
+        | LedgerError::StoredResult(_)
+        | LedgerError::NoAnswer => Failure::Refused(settings::about_store(&place.database, &error)),
+    })?;
     say(&format!(
         "{} leases expired, {} retries made ready\n",
         reaped.expired, reaped.promoted

@@ -49,7 +49,7 @@ pub(super) fn work(written: &WorkArguments) -> Result<(), Failure> {
             id: &id,
             seen: Seen::default(),
         };
-        worker.run(&stop, until_idle).map_err(|error| error.to_string())
+        worker.run(&stop, until_idle).map_err(|error| error.of(&place.database))
     })
 }
 
@@ -68,7 +68,8 @@ mod presence {
 
     /// Takes the id for as long as the process lives: a name that the kernel forgets with its holder, in no folder.
     pub(super) fn take(store: &Path, id: &str) -> Result<UnixListener, Failure> {
-        let failed = |words: String| Failure::Refused(format!("the worker id {id:?} cannot be taken: {words}"));
+        let failed =
+            |words: String| Failure::Refused(format!("--worker-id (GUARD_WORKER_ID) {id:?} cannot be taken: {words}"));
         let store = store.canonicalize().map_err(|error| failed(error.to_string()))?;
         let name = digest(&json!([store.to_string_lossy(), id])).map_err(|error| failed(error.to_string()))?;
         let address = SocketAddr::from_abstract_name(format!("reference-server/{name}"));

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::execution::lease::Fenced;
-use crate::execution::messages::{Ask, Submission, Told};
+use crate::execution::messages::{Ask, Identity, Submission, Told};
 use crate::execution::planted::Seen;
 use crate::execution::settings::ExecutionSettings;
 use crate::ledger::schema;
@@ -63,14 +63,18 @@ impl Store {
 
     fn submit(&self, key: &str, fail: bool) -> String {
         let submission = Submission {
-            namespace: "tests".to_owned(),
-            tool: "submit_issue",
-            key: key.to_owned(),
+            identity: Identity {
+                namespace: "tests".to_owned(),
+                tool: "submit_issue",
+                key: key.to_owned(),
+            },
             arguments: format!(r#"{{"body":"alpha","fail":{fail},"gate":null,"title":"Title"}}"#),
         };
         match self.engine().ask("alice", &Ask::Submit(submission)).unwrap() {
             Told::Execution { snapshot, .. } => snapshot.execution_id,
-            Told::Conflict | Told::RetentionExpired | Told::Unknown => panic!("{key} was not accepted"),
+            Told::Conflict | Told::RetentionExpired | Told::Unknown | Told::Found { .. } => {
+                panic!("{key} was not accepted")
+            }
         }
     }
 

@@ -14,6 +14,8 @@ pub enum Ask {
         /// Which.
         execution_id: String,
     },
+    /// Say how what was submitted under this identity stands.
+    Find(Identity),
     /// End it, unless it has ended.
     Cancel {
         /// Which.
@@ -21,15 +23,22 @@ pub enum Ask {
     },
 }
 
-/// A call to persist. Its identity is (namespace, tool, key).
+/// By what a submission is known again.
 #[derive(Debug, Clone)]
-pub struct Submission {
+pub struct Identity {
     /// Whose keys these are.
     pub namespace: String,
     /// The tool.
     pub tool: &'static str,
     /// The caller's key.
     pub key: String,
+}
+
+/// A call to persist.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// Under which identity.
+    pub identity: Identity,
     /// The arguments as read and checked, in canonical form: a repeat must equal this text.
     pub arguments: String,
 }
@@ -50,6 +59,13 @@ pub enum Told {
     RetentionExpired,
     /// There is none of that name, or it is another principal's.
     Unknown,
+    /// What an identity was used for.
+    Found {
+        /// The execution; nothing where the identity is not used, or by another principal.
+        found: Option<Snapshot>,
+        /// When it was read, in Unix seconds.
+        observed_at_s: i64,
+    },
 }
 
 /// One execution, at one moment.
@@ -63,6 +79,8 @@ pub struct Snapshot {
     pub attempts: i64,
     /// Its result, once completed.
     pub result: Option<Value>,
+    /// Its effect, once completed.
+    pub issue_id: Option<i64>,
     /// Why it failed, once failed.
     pub error: Option<String>,
     /// When it was submitted, in Unix seconds.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::event::State;
 use super::log::unreadable;
-use super::messages::{Snapshot, Submission};
+use super::messages::{Identity, Snapshot, Submission};
 use crate::ledger::messages::LedgerError;
 
 /// An execution's row.
@@ -20,7 +20,7 @@ pub(super) struct Execution {
 }
 
 const COLUMNS: &str = "execution_id, state, attempts, result, error, submitted_at, changed_at, principal, arguments, \
-                       last_token, replay_until";
+                       last_token, replay_until, issue_id";
 
 fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
     let word: String = row.get(1)?;
@@ -32,6 +32,7 @@ fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
             state: State::named(&word).ok_or_else(|| unreadable(1, format!("{word:?} is no state")))?,
             attempts: row.get(2)?,
             result: result.map_err(|error| unreadable(3, error.to_string()))?,
+            issue_id: row.get(11)?,
             error: row.get(4)?,
             submitted_at_s: row.get(5)?,
             changed_at_s: row.get(6)?,
@@ -51,10 +52,10 @@ pub(super) fn find(connection: &Connection, execution_id: &str) -> Result<Option
 }
 
 /// The execution that holds the identity, whoever it belongs to.
-pub(super) fn find_by_key(connection: &Connection, submission: &Submission) -> Result<Option<Execution>, LedgerError> {
+pub(super) fn find_by_key(connection: &Connection, identity: &Identity) -> Result<Option<Execution>, LedgerError> {
     let sql = format!("SELECT {COLUMNS} FROM executions WHERE namespace = ?1 AND tool = ?2 AND idempotency_key = ?3");
     let mut statement = connection.prepare_cached(&sql)?;
-    let identity = [submission.namespace.as_str(), submission.tool, &submission.key];
+    let identity = [identity.namespace.as_str(), identity.tool, &identity.key];
     Ok(statement.query_row(identity, execution).optional()?)
 }
 
@@ -73,9 +74,9 @@ pub(super) fn insert(
     )?;
     statement.execute(params![
         execution_id,
-        submission.namespace,
-        submission.tool,
-        submission.key,
+        submission.identity.namespace,
+        submission.identity.tool,
+        submission.identity.key,
         principal,
         submission.arguments,
         now_s

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::engine::Engine;
 use super::event::{Kind, State};
 use super::log::{self, Entry};
-use super::messages::{Ask, Submission, Told};
+use super::messages::{Ask, Identity, Submission, Told};
 use super::rows::{self, Execution};
 use crate::defect::Defect;
 use crate::ledger::messages::LedgerError;
@@ -19,6 +19,7 @@ impl Engine<'_> {
         match ask {
             Ask::Submit(submission) => self.submit(principal, submission),
             Ask::Observe { execution_id } => self.observe(principal, execution_id),
+            Ask::Find(identity) => self.find(principal, identity),
             Ask::Cancel { execution_id } => self.cancel(principal, execution_id),
         }
     }
@@ -27,7 +28,7 @@ impl Engine<'_> {
         let mut transaction = self.begin_immediate()?;
         let now_s = self.now_s()?;
         let planted = self.terms.planted;
-        let found = rows::find_by_key(&transaction, submission)?;
+        let found = rows::find_by_key(&transaction, &submission.identity)?;
         let execution = match found {
             Some(_) if planted.is(Defect::DuplicateExecutes) => {
                 let again = another_identity(submission);
@@ -82,6 +83,17 @@ impl Engine<'_> {
         })
     }
 
+    /// Changes nothing, not even the log: who asks has not submitted again.
+    fn find(&self, principal: &str, identity: &Identity) -> Result<Told, LedgerError> {
+        let found = rows::find_by_key(self.connection, identity)?;
+        let tells_all = self.terms.planted.is(Defect::StatusIgnoresPrincipal);
+        let found = found.filter(|execution| execution.principal == principal || tells_all);
+        Ok(Told::Found {
+            found: found.map(|execution| execution.snapshot),
+            observed_at_s: self.now_s()?,
+        })
+    }
+
     /// What has ended stays as it ended. A worker in the middle of it is refused when it comes back.
     fn cancel(&self, principal: &str, execution_id: &str) -> Result<Told, LedgerError> {
         let transaction = self.begin_immediate()?;
@@ -122,8 +134,7 @@ fn write_down(
 
 /// `duplicate-executes`: the repeat is written down under an identity of its own.
 fn another_identity(submission: &Submission) -> Submission {
-    Submission {
-        key: format!("{} again {}", submission.key, uuid::Uuid::new_v4()),
-        ..submission.clone()
-    }
+    let mut again = submission.clone();
+    again.identity.key = format!("{} again {}", submission.identity.key, uuid::Uuid::new_v4());
+    again
 }

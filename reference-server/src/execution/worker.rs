@@ -3,7 +3,7 @@
 //! It must not decide about its own lease: whether it still holds what it claimed is said by the store, in the transaction that
 //! counts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -16,6 +16,7 @@ use crate::clock::Stop;
 use crate::defect::Defect;
 use crate::failpoint::Failpoint;
 use crate::ledger::messages::LedgerError;
+use crate::settings;
 
 /// How often in a row an outcome may find the store locked before the worker gives up. Each time waits for the busy timeout.
 const BUSY_TRIES_MAX: u32 = 30;
@@ -26,9 +27,39 @@ pub(crate) enum WorkError {
     /// The store says no.
     #[error("{0}")]
     Ledger(#[from] LedgerError),
+    /// Somebody else held the store whenever the outcome of an attempt was to be written.
+    #[error(
+        "the store stayed locked by another writer, so how the attempt at {execution_id} (token {token}) ended was not written; when \
+         its lease has expired, it is done again; let the other writer finish, and start the worker again"
+    )]
+    Locked {
+        /// What was attempted.
+        execution_id: String,
+        /// Under which token.
+        token: i64,
+    },
     /// The outside effect cannot be made.
-    #[error("--outside (GUARD_OUTSIDE): {0}")]
-    Outside(std::io::Error),
+    #[error(
+        "--outside (GUARD_OUTSIDE) {path}: {source}; what was claimed is done again when its lease has expired; make the path one that \
+         can be appended to, and start the worker again",
+        path = path.display()
+    )]
+    Outside {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+impl WorkError {
+    /// The same with the setting that it is about in front, where it does not name one.
+    pub(crate) fn of(&self, database: &Path) -> String {
+        match self {
+            Self::Ledger(_) | Self::Locked { .. } => settings::about_store(database, self),
+            Self::Outside { .. } => self.to_string(),
+        }
+    }
 }
 
 /// How the wait at the gate ended.
@@ -71,19 +102,22 @@ impl Worker<'_> {
         match self.wait_at_gate(claim, stop)? {
             Gate::Open => {}
             Gate::Stale => return Ok(()),
-            Gate::TimedOut => return self.insist(stop, || self.engine.fail(claim, "the gate stayed closed")),
-            Gate::Stopped => return self.insist(stop, || self.engine.give_back(claim)),
+            Gate::TimedOut => return self.insist(claim, stop, || self.engine.fail(claim, "the gate stayed closed")),
+            Gate::Stopped => return self.insist(claim, stop, || self.engine.give_back(claim)),
         }
         if claim.work.fail {
-            return self.insist(stop, || self.engine.fail(claim, "asked to fail"));
+            return self.insist(claim, stop, || self.engine.fail(claim, "asked to fail"));
         }
         if let Some(path) = &terms.settings.outside {
             let keyed = terms.settings.outside_key == OutsideKey::ExecutionId
                 && !terms.planted.is(Defect::OutsideEffectWithoutKey);
-            outside::append(path, claim, keyed).map_err(WorkError::Outside)?;
+            outside::append(path, claim, keyed).map_err(|source| WorkError::Outside {
+                path: path.clone(),
+                source,
+            })?;
             terms.failpoints.exit_at(Failpoint::AfterOutsideEffect);
         }
-        self.insist(stop, || self.engine.complete(claim))
+        self.insist(claim, stop, || self.engine.complete(claim))
     }
 
     /// Waits until the gate exists, with heartbeats. The gate is looked at after the clock, directly before a heartbeat: a worker
@@ -118,13 +152,24 @@ impl Worker<'_> {
     }
 
     /// Tells the store how the attempt ended, also when somebody else holds it for long. What is refused as stale is over too.
-    fn insist(&self, stop: &Stop, end: impl Fn() -> Result<Fenced, LedgerError>) -> Result<(), WorkError> {
+    fn insist(
+        &self,
+        claim: &Claim,
+        stop: &Stop,
+        end: impl Fn() -> Result<Fenced, LedgerError>,
+    ) -> Result<(), WorkError> {
         let mut tries = 0;
         loop {
             tries += 1;
             match end() {
                 Ok(Fenced::Done | Fenced::Stale) => return Ok(()),
                 Err(LedgerError::Busy) if tries < BUSY_TRIES_MAX && !stop.wait(self.engine.terms.settings.poll) => {}
+                Err(LedgerError::Busy) => {
+                    return Err(WorkError::Locked {
+                        execution_id: claim.execution_id.clone(),
+                        token: claim.token,
+                    });
+                }
                 Err(error) => return Err(error.into()),
             }
         }

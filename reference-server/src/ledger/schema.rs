@@ -116,12 +116,25 @@ pub enum OpenError {
     /// It is a database of something else.
     #[error("the file is a SQLite database, but not a store of this server; give another --database")]
     NotAStore,
+    /// Somebody else keeps it locked.
+    #[error("another process keeps the store locked; let it finish, or end it, and start again")]
+    Locked,
     /// SQLite says no.
     #[error("the store cannot be opened: {0}; check the path and its permissions, or give another --database")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(rusqlite::Error),
     /// The write-ahead log cannot be had.
     #[error("the store cannot be switched to a write-ahead log (it stays in mode {0:?}); put it on a local disk")]
     NoWriteAheadLog(String),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        if is_busy(&error) {
+            Self::Locked
+        } else {
+            Self::Sqlite(error)
+        }
+    }
 }
 
 /// What stands in a file before it is opened for work.

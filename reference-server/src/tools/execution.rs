@@ -118,8 +118,11 @@ async fn told(tools: &Tools, execution_id: String, ask: Ask) -> Result<Answer, C
     };
     match tools.ledger.ask(ask).await {
         Ok(Told::Execution { snapshot, .. }) => Ok(Answer::Done(snapshot.to_value())),
-        Ok(Told::Unknown) => Ok(refused("execution_unknown", "there is no such execution")),
-        Ok(Told::Conflict | Told::RetentionExpired) => Err(CallError::Internal(
+        Ok(Told::Unknown) => Ok(refused(
+            "execution_unknown",
+            "there is no such execution; get_submission_status finds one by the key that it was submitted under",
+        )),
+        Ok(Told::Conflict | Told::RetentionExpired | Told::Found { .. }) => Err(CallError::Internal(
             "an execution was told like a submission".to_owned(),
         )),
         Err(error) => fail(&error, refused),

@@ -7,11 +7,15 @@
 //! - [`get_operation_status`]: reads what the ledger says
 //! - [`submit_issue`]: writes an execution down for a worker
 //! - [`execution`]: looks at an execution, and cancels one
+//! - [`get_submission_status`]: finds an execution by the key it was submitted under
+//! - `observation`: what both status tools tell
 
 pub mod arguments;
 pub mod create_issue;
 pub mod execution;
 pub mod get_operation_status;
+pub mod get_submission_status;
+mod observation;
 pub mod submit_issue;
 
 use serde_json::{Map, Value};
@@ -144,13 +148,14 @@ impl From<crate::clock::ClockError> for CallError {
 
 impl Tools {
     /// What the tools say of themselves, in the order of the listing.
-    pub fn descriptions() -> [Description; 5] {
+    pub fn descriptions() -> [Description; 6] {
         [
             create_issue::description(),
             get_operation_status::description(),
             submit_issue::description(),
             execution::get_description(),
             execution::cancel_description(),
+            get_submission_status::description(),
         ]
     }
 
@@ -165,6 +170,7 @@ impl Tools {
             submit_issue::NAME => submit_issue::call(self, call).await,
             execution::GET => execution::get(self, call).await,
             execution::CANCEL => execution::cancel(self, call).await,
+            get_submission_status::NAME => get_submission_status::call(self, call).await,
             unknown => Err(CallError::invalid(format!(
                 "there is no tool {unknown:?}; the tools are {}",
                 Self::descriptions().map(|tool| tool.name).join(", ")

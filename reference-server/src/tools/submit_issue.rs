@@ -6,19 +6,19 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{self, BODY_BYTES_MAX, TITLE_BYTES_MAX};
 use super::{Answer, Call, CallError, Description, Tools, execution};
-use crate::execution::messages::{Ask, Submission, Told};
+use crate::execution::messages::{Ask, Identity, Submission, Told};
 use crate::guard::canonical::canonical_json;
 
 /// The name by which the tool is called.
 pub const NAME: &str = "submit_issue";
 
 /// The member of `_meta` that holds the key, and the one that holds its namespace.
-const KEY: &str = "idempotency_key";
-const NAMESPACE: &str = "namespace";
+pub(super) const KEY: &str = "idempotency_key";
+pub(super) const NAMESPACE: &str = "namespace";
 /// The namespace of a key that names none.
-const DEFAULT_NAMESPACE: &str = "default";
+pub(super) const DEFAULT_NAMESPACE: &str = "default";
 /// The longest key or namespace, in bytes.
-const KEY_BYTES_MAX: usize = 200;
+pub(super) const KEY_BYTES_MAX: usize = 200;
 /// The longest path of a gate, in bytes.
 const GATE_BYTES_MAX: usize = 4_096;
 
@@ -52,14 +52,16 @@ pub fn description() -> Description {
 /// Submits.
 pub(super) async fn call(tools: &Tools, call: &Call) -> Result<Answer, CallError> {
     let submission = Submission {
-        namespace: identity(&call.meta, NAMESPACE)?.unwrap_or(DEFAULT_NAMESPACE).to_owned(),
-        tool: NAME,
-        key: identity(&call.meta, KEY)?
-            .ok_or_else(|| invalid("idempotency_key_missing", "give each write a key of its own"))?
-            .to_owned(),
+        identity: Identity {
+            namespace: identity(&call.meta, NAMESPACE)?.unwrap_or(DEFAULT_NAMESPACE).to_owned(),
+            tool: NAME,
+            key: identity(&call.meta, KEY)?
+                .ok_or_else(|| invalid("idempotency_key_missing", "give each write a key of its own"))?
+                .to_owned(),
+        },
         arguments: read_arguments(&call.arguments)?,
     };
-    let key = submission.key.clone();
+    let key = submission.identity.key.clone();
     let refused = |reason: &str, message: &str| {
         Answer::Refused(json!({ "idempotency_key": key, "reason": reason, "message": message }))
     };
@@ -78,7 +80,7 @@ pub(super) async fn call(tools: &Tools, call: &Call) -> Result<Answer, CallError
             "execution_retention_expired",
             "this request has ended, and its result is no longer replayed; nothing was written",
         )),
-        Ok(Told::Unknown) => Err(CallError::Internal("a submission has no execution".to_owned())),
+        Ok(Told::Unknown | Told::Found { .. }) => Err(CallError::Internal("a submission has no execution".to_owned())),
         Err(error) => execution::fail(&error, refused),
     }
 }

@@ -66,7 +66,8 @@ fn the_tools_describe_themselves_honestly() {
     assert_eq!(facts(2), (json!("submit_issue"), hints(false), json!("object")));
     assert_eq!(facts(3), (json!("get_execution"), hints(true), json!("object")));
     assert_eq!(facts(4), (json!("cancel_execution"), hints(false), json!("object")));
-    assert_eq!(listed.as_array().unwrap().len(), 5);
+    assert_eq!(facts(5), (json!("get_submission_status"), hints(true), json!("object")));
+    assert_eq!(listed.as_array().unwrap().len(), 6);
 }
 
 #[test]

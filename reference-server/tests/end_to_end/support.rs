@@ -99,7 +99,7 @@ impl Bench {
 
     /// A server whose stderr is kept.
     pub(crate) fn start_with_stderr(&self) -> Server {
-        self.launch().start_with(Stdio::piped())
+        self.launch().start_heard()
     }
 
     pub(crate) fn start_with(&self, name: &str, value: &str) -> Server {
@@ -108,12 +108,7 @@ impl Bench {
 
     /// Runs an operator's command on the store, with the environment that a server has.
     pub(crate) fn operator(&self, arguments: &[&str]) -> Said {
-        let output = self.launch_of(arguments).output();
-        Said {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        self.launch_of(arguments).said()
     }
 
     /// The same onto a device that takes nothing.
@@ -213,8 +208,23 @@ impl Launch {
         self.command.stdin(Stdio::null()).output().unwrap()
     }
 
+    /// The same, and what it said.
+    pub(crate) fn said(self) -> Said {
+        let output = self.output();
+        Said {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     pub(crate) fn start(self) -> Server {
         self.start_with(Stdio::null())
+    }
+
+    /// The same with its stderr kept.
+    pub(crate) fn start_heard(self) -> Server {
+        self.start_with(Stdio::piped())
     }
 
     fn start_with(mut self, stderr: Stdio) -> Server {

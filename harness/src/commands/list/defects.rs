@@ -1,28 +1,28 @@
-//! `harness list --defects`: what the built-in server can be made to get wrong.
+//! `harness list --defects`: what the built-in servers can be made to get wrong.
 
-use reference_server::defect::Defect;
 use serde::Serialize;
 
-use crate::commands::{ExitStatus, Format};
+use crate::commands::{ExitStatus, Format, built_in_defects};
+use crate::matrix::Planted;
 use crate::report::{Printer, Style, plain, span};
 use crate::target::BUILT_IN_NAMES;
 
 #[derive(Serialize)]
-struct Listed {
-    name: &'static str,
+struct Listed<'a> {
+    name: &'a str,
     /// The built-in target that it is planted in.
     target: &'static str,
-    description: &'static str,
+    description: &'a str,
     /// The checks that must notice it, each as `case:check`.
-    noticed_by: &'static [&'static str],
+    noticed_by: Vec<String>,
 }
 
 /// Prints every defect.
 pub(super) fn list(format: Format, printer: &mut Printer) -> ExitStatus {
-    let of = |defects: &'static [Defect], target| defects.iter().map(move |defect| listed(*defect, target));
-    let [single, execution] = BUILT_IN_NAMES;
-    let defects: Vec<Listed> = of(Defect::ALL, single)
-        .chain(of(Defect::EXECUTION, execution))
+    let built_in = built_in_defects::all();
+    let defects: Vec<Listed<'_>> = built_in
+        .iter()
+        .flat_map(|built_in| built_in.list.iter().map(|planted| listed(planted, built_in.target)))
         .collect();
     match format {
         Format::Json => printer.json(&defects),
@@ -30,7 +30,7 @@ pub(super) fn list(format: Format, printer: &mut Printer) -> ExitStatus {
         Format::Human => {
             for defect in &defects {
                 let with = match defect.target {
-                    target if target == single => String::new(),
+                    target if target == BUILT_IN_NAMES[0] => String::new(),
                     target => format!("  (--target {target})"),
                 };
                 printer.line(&[span(Style::Bold, defect.name), span(Style::Dim, with)]);
@@ -45,11 +45,11 @@ pub(super) fn list(format: Format, printer: &mut Printer) -> ExitStatus {
     ExitStatus::Success
 }
 
-fn listed(defect: Defect, target: &'static str) -> Listed {
+fn listed<'a>(planted: &'a Planted, target: &'static str) -> Listed<'a> {
     Listed {
         target,
-        name: defect.name(),
-        description: defect.description(),
-        noticed_by: defect.killed_by(),
+        name: &planted.name,
+        description: &planted.says,
+        noticed_by: planted.kills.iter().map(ToString::to_string).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! `harness prove`: that every case can fail, shown on a server that is broken on purpose in one thing after the other.
 
-mod built_in;
+mod chosen;
 mod show;
 
 use std::collections::BTreeMap;
@@ -11,25 +11,25 @@ use clap::{Args, ValueEnum};
 
 use super::target_arguments::{protocols, quoted};
 use super::{ExitStatus, refuse};
-use crate::case::{Case, Catalogue};
+use crate::case::Catalogue;
 use crate::conduct::{
     ConductError, ProofRequest, Proved, Proving, Repeat, Request, fresh_naming, jobs, prove as conduct_proof,
 };
 use crate::digest;
-use crate::document;
 use crate::drive::clock;
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
-use crate::matrix::{self, Expected, Matrix, Planted, Problem, Proof, RunKept};
+use crate::matrix::{Matrix, Problem, Proof, RunKept};
 use crate::protocol::Protocol;
 use crate::record::{Baseline, Evidence, EvidenceError, ProofFolder, RunState, SUMS_FILE};
 use crate::report::Printer;
-use crate::target::{Target, TargetWords, built_in as built_in_target, locate};
+use chosen::{Chosen, chosen};
 
 /// Show that every case can fail: run all of them on the server with each planted defect, and compare with what must notice it
 #[derive(Debug, Args)]
 #[command(
     after_help = "First the cases are run without a defect, and must all pass. Then with each defect: every check that it names must \
                   break. Other checks that break with it are printed as such, and nothing depends on them.\n\n\
+                  Of a built-in target those cases are run that its defects name, and those that it can run and nobody's name.\n\n\
                   Exit codes: 0 the proof is complete; 1 a defect went unnoticed, a case is named by no defect, or a case does not \
                   pass without one; 2 usage or configuration, a wrong list of defects; 3 a run could not be made, or the output \
                   could not be written; 130 interrupted."
@@ -41,8 +41,9 @@ pub(super) struct ProveArguments {
     /// Defect to plant; all when absent. May be repeated
     #[arg(long = "defect", value_name = "NAME", value_delimiter = ',')]
     wanted: Vec<String>,
-    /// Profile of a server of your own, with [defects]; the built-in reference server when absent
-    #[arg(long, value_name = "FILE", requires = "defects")]
+    /// The built-in target `reference-server` (when absent) or `reference-execution`, each with defects and cases of its own; or
+    /// the profile of a server of your own, with [defects]
+    #[arg(long, value_name = "NAME|FILE")]
     target: Option<PathBuf>,
     /// The defects of that server and what must notice each: a TOML file with `format = 1` and, for each, [[defect]] with `name`,
     /// `says` and `kills = ["case:check"]` (or `family/case:check`)
@@ -177,7 +178,7 @@ fn finish(arguments: &ProveArguments, proved: &Proved, stored: &mut Stored, prin
         }
     }
     match arguments.format {
-        Format::Human => show::end(&proof, printer),
+        Format::Human => show::end(&proof, &chosen::others(arguments), printer),
         Format::Json => printer.json(&proof),
         Format::Markdown => printer.own_text(&proved.matrix.to_markdown()),
     }
@@ -218,29 +219,11 @@ fn status(proved: &Proved) -> ExitStatus {
 
 fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<(ProofRequest, ProofFolder), String> {
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
-    let (mut target, list) = planted_target(arguments, &folder)?;
-    if let Some(protocol) = arguments.protocol {
-        target.want(protocol);
-    }
-    if target.defects_env.is_none() {
-        return Err(format!("the target {} has no [defects]", target.name));
-    }
-    for name in &arguments.wanted {
-        if !list.iter().any(|planted| planted.name == *name) {
-            let near = document::nearest(name, list.iter().map(|planted| planted.name.as_str()));
-            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(format!("--defect {name}: {} has no such defect{near}", target.name));
-        }
-    }
-    let catalogue = Catalogue::embedded();
-    let mut selection = catalogue
-        .select(&arguments.cases, &[])
-        .map_err(|error| error.to_string())?;
-    // Here no case is a gate of its own: the matrix is.
-    selection.named.clear();
-    let chosen: Vec<&Case> = selection.execute.iter().filter_map(|id| catalogue.get(id)).collect();
-    let is_wanted = |name: &str| arguments.wanted.is_empty() || arguments.wanted.iter().any(|wanted| wanted == name);
-    let expected = Expected::of(&list, is_wanted, &catalogue.all(), &chosen);
+    let Chosen {
+        target,
+        selection,
+        expected,
+    } = chosen(arguments, &folder)?;
     let naming = fresh_naming(None);
     let harness = std::env::current_exe().map_err(|error| format!("find the harness's own executable: {error}"))?;
     let made = evidence_folder(arguments, &folder, &naming.nonce)?;
@@ -253,7 +236,7 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<(ProofReq
         keep: None,
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
-        catalogue: Arc::new(catalogue.clone()),
+        catalogue: Arc::new(Catalogue::embedded().clone()),
         baseline: Baseline::default(),
         selection,
         naming,
@@ -281,21 +264,6 @@ fn profile_words(arguments: &ProveArguments) -> String {
     let protocol = protocol.map(|protocol| format!("--protocol {}", protocol.name()));
     let words: Vec<String> = profile.into_iter().chain(protocol).collect();
     words.join(" ")
-}
-
-fn planted_target(arguments: &ProveArguments, folder: &Path) -> Result<(Target, Vec<Planted>), String> {
-    let (Some(profile), Some(defects)) = (&arguments.target, &arguments.defects) else {
-        return Ok((built_in_target(folder), built_in::planted()?));
-    };
-    let words = TargetWords {
-        profile: Some(profile.clone()),
-        ..TargetWords::default()
-    };
-    let target = locate(&words, folder).map_err(|error| error.to_string())?;
-    let text = document::read(&folder.join(defects)).map_err(|error| error.to_string())?;
-    let list = matrix::parse(&defects.display().to_string(), &text, Catalogue::embedded())
-        .map_err(|error| error.to_string())?;
-    Ok((target, list))
 }
 
 fn evidence_folder(arguments: &ProveArguments, folder: &Path, nonce: &str) -> Result<ProofFolder, String> {

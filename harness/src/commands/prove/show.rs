@@ -41,8 +41,8 @@ fn bar(done: usize, all: usize, what: &str, running: &[&str]) -> String {
     format!("[{bar}] {done} of {all} {what}  {}", running.join(", "))
 }
 
-/// The matrix.
-pub(super) fn end(matrix: &Proof, printer: &mut Printer) {
+/// The matrix; and what else could be proved, as commands with the number of their defects.
+pub(super) fn end(matrix: &Proof, others: &[(String, usize)], printer: &mut Printer) {
     let passed = matrix
         .baseline
         .values()
@@ -87,6 +87,10 @@ pub(super) fn end(matrix: &Proof, printer: &mut Printer) {
             matrix.target
         )),
     ]);
+    for (command, defects) in others {
+        let text = format!("{command} ({})", counted(*defects, "defect", "defects"));
+        printer.line(&[span(Style::Dim, format!("other     {text}"))]);
+    }
 }
 
 fn defect(row: &Row, width: usize, printer: &mut Printer) {

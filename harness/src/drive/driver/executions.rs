@@ -12,7 +12,7 @@ use crate::drive::{DriveError, StageError};
 use crate::plan::{Call, Operation};
 use crate::protocol::{self, Reply, ReplyKind};
 use crate::record::Body;
-use crate::target::{EXECUTION, Values};
+use crate::target::{EXECUTION, Identity, Values};
 
 /// The longest pause between two looks at an execution, which begins with one look of the clock module and doubles.
 const LOOKS_BETWEEN_MAX: u32 = 32;
@@ -43,6 +43,13 @@ impl Driver<'_> {
 
     /// Submits an operation several times, each time under an identity of its own. Nothing is waited for but the replies.
     pub(super) async fn submit_copies(&mut self, write: &WriteStep, call: &Call) -> Result<Going, DriveError> {
+        if let Identity::Natural(at) = &self.run.plan.identity {
+            return Ok(Err(format!(
+                "the natural key at {at} is the same in all copies, so they are one write to this server; nothing can be said of \
+                 {} of them",
+                write.copies
+            )));
+        }
         let identity = self.run.plan.operations[&write.operation].identity.clone();
         for copy in 1..=write.copies {
             let own = format!("{identity}-{copy}");

@@ -27,6 +27,8 @@ pub(super) struct Setting<'a> {
     pub(super) started: Option<&'a StartStep>,
     /// What was seen in the living store in this step.
     pub(super) visible: Option<Visible>,
+    /// How far the clock has been moved, in seconds.
+    pub(super) clock_s: u64,
     /// Whether a fault has struck in this step, or has missed its moment.
     pub(super) is_struck: bool,
 }
@@ -100,6 +102,13 @@ pub(super) fn tell(body: &Body, process: Option<&str>, setting: Setting<'_>) -> 
     if let Body::OperatorRan { command, code, trouble } = body {
         return Some(operator_ran(command, *code, trouble.as_deref()));
     }
+    if let Body::ClockAdvanced { seconds } = body {
+        let text = format!(
+            "the server's clock was moved by {seconds} s, and stands at T0+{} s",
+            setting.clock_s
+        );
+        return Some(Told::new("clock", text));
+    }
     let (style, text) = in_words(body);
     let style = if style == Style::Plain { Style::Dim } else { style };
     let text = process.map_or_else(|| text.clone(), |process| format!("`{}`: {text}", brief(process)));
@@ -115,7 +124,6 @@ fn label(body: &Body) -> &'static str {
     let is_lock = matches!(body, Body::LockHeld | Body::LockReleased { .. });
     let labels = [
         (is_lock, "lock"),
-        (matches!(body, Body::ClockAdvanced { .. }), "clock"),
         (matches!(body, Body::TimedOut { .. }), "waited"),
         (matches!(body, Body::FaultMissed { .. }), MISSED),
     ];
@@ -129,12 +137,18 @@ fn signalled(signal: &str, processes: usize, setting: Setting<'_>) -> Told {
         count => format!("{count} processes"),
     };
     let signal = brief(signal);
-    let told = match setting.fault() {
-        Some(fault) => {
-            let place = place(fault, setting.visible);
-            Told::new(FAULT, format!("{place}: {signal} for {count}")).styled(Style::Bad)
-        }
-        None => Told::new("signal", format!("{signal} for {count}")),
+    let told = if let Some(fault) = setting.fault() {
+        let place = place(fault, setting.visible);
+        Told::new(FAULT, format!("{place}: {signal} for {count}")).styled(Style::Bad)
+    } else {
+        let means = if matches!(setting.step, Some(Step::Pause { .. })) {
+            ": it stands still, and does not know it"
+        } else if matches!(setting.step, Some(Step::Resume { .. })) {
+            ": it goes on where it stood, as if no time had passed"
+        } else {
+            ""
+        };
+        Told::new("signal", format!("{signal} for {count}{means}"))
     };
     told.kind(Kind::Signalled)
 }
@@ -258,8 +272,17 @@ mod tests {
             (label.as_str(), text.as_str()),
             ("then", "`first`: SEND FAILED: the pipe is closed")
         );
+    }
+
+    #[test]
+    fn the_clock_is_told_with_the_time_that_it_shows() {
         let clock = Body::ClockAdvanced { seconds: 7 };
-        let (label, _) = told(&clock, Setting::default());
+        let setting = Setting {
+            clock_s: 12,
+            ..Setting::default()
+        };
+        let (label, text) = told(&clock, setting);
         assert_eq!(label, "clock");
+        assert!(text.ends_with("moved by 7 s, and stands at T0+12 s"), "{text}");
     }
 }

@@ -8,13 +8,17 @@
 //! - [`wire`]: requests and replies in words.
 //! - [`happened`]: every other event in words.
 //! - [`seen`]: an observation, and what changed since the one before.
+//! - [`change`]: what differs between two readings.
+//! - [`log`]: the event log of durable executions, with what each event means.
 //! - [`findings`]: the checks, the rows that broke them, and the verdict.
 //! - [`value`]: JSON values in few words.
 //! - [`table`]: rows as a small table.
 //! - [`page`]: labels, indents and line breaks.
 
+mod change;
 mod findings;
 mod happened;
+mod log;
 mod page;
 mod seen;
 mod table;

@@ -1,23 +1,37 @@
 //! An observation: what was counted of each operation, and which rows are new or gone since the observation before. Any kind
 //! that a profile reads is told alike.
 
-use serde_json::Value;
-
-use super::table::{Mark, Table, without};
+use super::change::Change;
+use super::log;
+use super::table::{ROWS_SHOWN_MAX, Table};
 use super::told::Told;
 use super::value::brief;
-use crate::readback::Rows;
-use crate::record::{Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome};
+use crate::plan::CLOCK_START_UNIX;
+use crate::readback::{Rows, Tampering};
+use crate::record::{EVENTS, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome};
+use crate::report::frame::shortened;
 use crate::report::printer::Style;
 
 /// The kind of reading that a case counts.
 const EFFECTS: &str = "effects";
 
-/// The server's own list of operations.
+/// The server's own list of operations; where it lists executions too, those say more.
 const LEDGER: &str = "ledger";
 
-/// What one observation saw, `before` being the one before it.
-pub(super) fn tell(observation: &Observation, before: Option<&Observation>) -> Vec<Told> {
+/// The rows of executions.
+const EXECUTIONS: &str = "executions";
+
+/// The column of leases that says when one ends, in Unix seconds.
+const EXPIRES_AT: &str = "expires_at";
+
+/// How much of a statement or of the words of a store is shown, in characters.
+const SAID_CHARS_MAX: usize = 120;
+
+/// A case moves the clock by less than this (seconds).
+const CASE_S_MAX: i64 = 100_000;
+
+/// What one observation saw, `before` being the one before it. The last one of a case shows the whole log.
+pub(super) fn tell(observation: &Observation, before: Option<&Observation>, is_last: bool) -> Vec<Told> {
     let mut told = Vec::new();
     let is_there = !matches!(observation.read, ReadFrom::Frozen { folder: None, .. });
     if !is_there {
@@ -34,14 +48,19 @@ pub(super) fn tell(observation: &Observation, before: Option<&Observation>) -> V
         let mut same = Vec::new();
         for (kind, reading) in readings(seen) {
             let earlier = earlier.and_then(|earlier| readings(earlier).find(|(known, _)| *known == kind));
-            let change = Change::of(reading, earlier.map(|(_, reading)| reading));
+            let change = change(kind, reading, earlier.map(|(_, reading)| reading), is_last);
             let count = reading.count().unwrap_or_default();
             if let Some(reason) = reading.problem() {
                 let text = format!("UNREADABLE, so nothing is known: {reason}");
                 changed.add(kind, Style::Odd, name, text, None);
-            } else if !change.marked.is_empty() {
+            } else if is_shown(kind, &change, seen) {
                 let style = if kind == EFFECTS { Style::Bold } else { Style::Dim };
-                let text = format!("{count}{}", change.in_words(count, since));
+                let whole = if kind == EVENTS && is_last {
+                    ", the whole log"
+                } else {
+                    ""
+                };
+                let text = format!("{count}{whole}{}", change.in_words(count, since));
                 changed.add(kind, style, name, text, Some(change.table()));
             } else if kind == EFFECTS {
                 let missing = reading.missing().filter(|_| is_there);
@@ -94,47 +113,49 @@ fn readings(seen: &OperationSeen) -> impl Iterator<Item = (&str, &Reading)> {
     std::iter::once((EFFECTS, &seen.effects)).chain(ledger).chain(more)
 }
 
-/// What differs between two readings.
-struct Change<'a> {
-    columns: &'a [String],
-    marked: Vec<(Mark, &'a Vec<Value>)>,
+/// Whether the rows of a change are shown, and not only counted.
+fn is_shown(kind: &str, change: &Change, seen: &OperationSeen) -> bool {
+    let is_told_better = kind == LEDGER && seen.more.contains_key(EXECUTIONS);
+    !is_told_better && !change.is_nothing()
 }
 
-impl<'a> Change<'a> {
-    fn of(now: &'a Reading, before: Option<&'a Reading>) -> Self {
-        let before = before.and_then(rows);
-        let (is_known, now) = (now.problem().is_none(), rows(now));
-        let columns = now.or(before).map_or(&[][..], |rows| rows.columns.as_slice());
-        let mut marked = Vec::new();
-        // Where nothing could be read, nothing is known to be gone.
-        if let Some(before) = before.filter(|_| is_known) {
-            marked.extend(without(before, now).into_iter().map(|row| (Mark::Gone, row)));
-        }
-        if let Some(now) = now {
-            marked.extend(without(now, before).into_iter().map(|row| (Mark::New, row)));
-        }
-        Self { columns, marked }
+/// What became of a reading since the one before, in the form in which it is shown.
+fn change(kind: &str, now: &Reading, before: Option<&Reading>, is_last: bool) -> Change {
+    let whole = rows(now).or(before.and_then(rows));
+    let shown = |reading: &Reading| {
+        let rows = rows(reading)?;
+        let log = whole
+            .filter(|_| kind == EVENTS)
+            .and_then(|whole| log::explained(rows, whole));
+        Some(log.unwrap_or_else(|| dated(rows)))
+    };
+    // Where nothing could be read, nothing is known to be gone.
+    let before = before.filter(|_| now.problem().is_none()).and_then(shown);
+    let now = shown(now);
+    let change = Change::of(now.as_ref(), before.as_ref(), ![EFFECTS, EVENTS].contains(&kind));
+    match now.filter(|now| kind == EVENTS && is_last && (1..=ROWS_SHOWN_MAX).contains(&now.rows.len())) {
+        Some(now) => change.with_all(&now),
+        None => change,
     }
+}
 
-    fn table(&self) -> Table {
-        Table::of(self.columns, &self.marked)
-    }
-
-    fn in_words(&self, count: usize, before: Option<&str>) -> String {
-        let Some(before) = before else { return String::new() };
-        let before = brief(before);
-        match (self.count(Mark::New), self.count(Mark::Gone)) {
-            (0, 0) => format!(", nothing new since `{before}`"),
-            (new, 0) if new == count => format!(", new since `{before}`"),
-            (new, 0) => format!(", {new} of them new since `{before}`"),
-            (0, gone) => format!(", {gone} GONE since `{before}`"),
-            (new, gone) => format!(", {new} new and {gone} gone since `{before}`"),
+/// Rows with the time at which a lease ends as the case counts time.
+fn dated(rows: &Rows) -> Rows {
+    let mut rows = rows.clone();
+    if let Some(at) = rows.columns.iter().position(|column| column == EXPIRES_AT) {
+        for cell in rows.rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+            if let Some(passed_s) = cell.as_i64().and_then(since_clock_start) {
+                *cell = format!("T0+{passed_s} s").into();
+            }
         }
     }
+    rows
+}
 
-    fn count(&self, mark: Mark) -> usize {
-        self.marked.iter().filter(|(its, _)| *its == mark).count()
-    }
+/// The seconds since the clock of a case began; nothing where a server seems to go by another clock.
+fn since_clock_start(unix_s: i64) -> Option<i64> {
+    let passed_s = unix_s.checked_sub(CLOCK_START_UNIX)?;
+    (0..CASE_S_MAX).contains(&passed_s).then_some(passed_s)
 }
 
 fn rows(reading: &Reading) -> Option<&Rows> {
@@ -154,6 +175,16 @@ fn beside(name: &str, seen: &OperationSeen, groups: &mut Groups) {
         );
         groups.add("copy", Style::Dim, name, text, None);
     }
+    for (how, tampered) in &seen.tampered {
+        let (style, became) = match &tampered.outcome {
+            Tampering::Refused(words) => (Style::Dim, format!("REFUSED by the store: “{}”", said(words))),
+            Tampering::Changed(rows) => (Style::Odd, format!("DONE, and {rows} rows are others than before")),
+            Tampering::Nothing => (Style::Odd, "done, and it changed nothing".to_owned()),
+            Tampering::Failed(reason) => (Style::Odd, format!("could not be tried: {}", said(reason))),
+        };
+        let text = format!("on a copy, {} ({}): {became}", brief(how), said(&tampered.statement));
+        groups.add("tampering", style, name, text, None);
+    }
     if !seen.set_aside.is_empty() {
         let files = brief(&seen.set_aside.join(", "));
         let text = format!("not counted, since by their names a save left them behind: {files}");
@@ -161,12 +192,17 @@ fn beside(name: &str, seen: &OperationSeen, groups: &mut Groups) {
     }
 }
 
+/// A statement, or the words of a store.
+fn said(text: &str) -> String {
+    shortened(text, SAID_CHARS_MAX).0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::Printer;
     use crate::report::story::page::Page;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn reading(columns: &[&str], rows: &Value) -> Value {
         json!({"query": {"sql": "", "parameters": {}}, "outcome": {"rows": {"columns": columns, "rows": rows}}})
@@ -185,9 +221,13 @@ mod tests {
     }
 
     fn printed(now: &Observation, before: Option<&Observation>) -> String {
+        printed_as(now, before, false)
+    }
+
+    fn printed_as(now: &Observation, before: Option<&Observation>, is_last: bool) -> String {
         Printer::captured(|printer| {
             let mut page = Page::new(printer);
-            for told in tell(now, before) {
+            for told in tell(now, before, is_last) {
                 told.print(&mut page);
             }
         })
@@ -210,22 +250,59 @@ mod tests {
        | id
        + 7
      events        A: 1, new since `none`
-       | seq  event    token  worker
-       + 1    claimed  1      one
+       | seq  event    token  worker  what it means
+       + 1    claimed  1      one     `one` holds it, with token 1
 ";
         assert_eq!(printed(&first, Some(&none)), expected[1..]);
         let expected = "
      effects       A: 1, nothing new since `first`
      effects       B: 0, nothing new since `first`
      events        A: 2, 1 of them new since `first`
-       | seq  event    token  worker
-       + 2    claimed  2      two
+       | seq  event    token  worker  what it means
+       + 2    claimed  2      two     `two` holds it, with token 2
 ";
         assert_eq!(printed(&second, Some(&first)), expected[1..]);
         assert!(printed(&second, Some(&second)).contains("as before     A: events 2\n"));
         let gone = printed(&first, Some(&second));
         assert!(gone.contains("A: 1, 1 GONE since `second`"), "{gone}");
-        assert!(gone.contains("       - 2    claimed  2      two\n"), "{gone}");
+        assert!(
+            gone.contains("       - 2    claimed  2      two     `two` holds"),
+            "{gone}"
+        );
+    }
+
+    #[test]
+    fn the_last_observation_shows_the_whole_log_and_what_was_tried_on_it() {
+        let log = [json!([1, "claimed", 1, "one"]), json!([2, "completed", 1, "one"])];
+        let first = observation("first", &json!([]), &json!([log[0]]));
+        let mut last = observation("last", &json!([]), &json!(log));
+        let tampered =
+            json!({"delete": {"statement": "DELETE FROM log", "outcome": {"refused": "no event is deleted"}}});
+        let seen = last.operations.get_mut("A").expect("A");
+        seen.tampered = serde_json::from_value(tampered).expect("what was tried");
+        let expected = "
+     effects       A, B: 0, nothing new since `first`
+     events        A: 2, the whole log, 1 of them new since `first`
+       | seq  event      token  worker  what it means
+         1    claimed    1      one     `one` holds it, with token 1
+       + 2    completed  1      one     `one` did it, with token 1
+     tampering     A: on a copy, delete (DELETE FROM log): REFUSED by the store: “no event is
+                   deleted”
+";
+        assert_eq!(printed_as(&last, Some(&first), true), expected[1..]);
+    }
+
+    /// A server that goes by another clock says when, and not how long after the beginning of the case.
+    #[test]
+    fn the_end_of_a_lease_is_told_as_the_case_counts_time() {
+        let rows = |at: i64| Rows {
+            columns: vec![EXPIRES_AT.to_owned()],
+            rows: vec![vec![at.into()]],
+        };
+        assert_eq!(dated(&rows(CLOCK_START_UNIX + 30)).rows[0][0], "T0+30 s");
+        for other in [0, CLOCK_START_UNIX - 1, CLOCK_START_UNIX + CASE_S_MAX, i64::MIN] {
+            assert_eq!(dated(&rows(other)), rows(other));
+        }
     }
 
     #[test]

@@ -7,8 +7,11 @@ use super::value::in_words;
 use crate::readback::Rows;
 use crate::report::printer::{Style, WIDTH, escape, plain, span};
 
-/// How many rows are shown.
-const ROWS_SHOWN_MAX: usize = 12;
+/// How many rows are shown whole.
+pub(super) const ROWS_SHOWN_MAX: usize = 16;
+
+/// How many are shown of more than that.
+const ROWS_SHOWN_OF_MANY: usize = 6;
 
 /// How many columns are shown.
 const COLUMNS_SHOWN_MAX: usize = 12;
@@ -26,6 +29,10 @@ pub(super) enum Mark {
     New,
     /// It is not there any more.
     Gone,
+    /// It was another: its cells say what it was and is.
+    Changed,
+    /// It was there.
+    Same,
 }
 
 /// A table, laid out.
@@ -40,7 +47,8 @@ pub(super) struct Table {
 impl Table {
     /// Marked rows of one reading. `columns` are the names above them.
     pub(super) fn of(columns: &[String], rows: &[(Mark, &Vec<Value>)]) -> Self {
-        let shown = &rows[..rows.len().min(ROWS_SHOWN_MAX)];
+        let is_short = rows.len() <= ROWS_SHOWN_MAX;
+        let shown = if is_short { rows } else { &rows[..ROWS_SHOWN_OF_MANY] };
         let cells = |row: &Vec<Value>| row.iter().take(COLUMNS_SHOWN_MAX).map(cell).collect();
         let mut lines: Vec<Vec<String>> = shown.iter().map(|(_, row)| cells(row)).collect();
         let heading = columns.iter().take(COLUMNS_SHOWN_MAX);
@@ -61,6 +69,8 @@ impl Table {
                 None => ("| ", Style::Dim),
                 Some(Mark::New) => ("+ ", Style::Plain),
                 Some(Mark::Gone) => ("- ", Style::Dim),
+                Some(Mark::Changed) => ("~ ", Style::Plain),
+                Some(Mark::Same) => ("  ", Style::Dim),
             };
             let line = [
                 plain(indent.as_str()),
@@ -95,8 +105,22 @@ fn key(row: &[Value]) -> String {
     Value::from(row).to_string()
 }
 
+/// An identity of which the beginning tells it from the others: the whole stands in the frames.
+const LONG_ID_CHARS: usize = 36;
+const LONG_ID_SHOWN_CHARS: usize = 8;
+
+/// Whether a text is a UUID.
+fn is_long_id(text: &str) -> bool {
+    let is_in_place = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == LONG_ID_CHARS && text.bytes().enumerate().all(is_in_place)
+}
+
 fn cell(value: &Value) -> String {
     match value.as_str() {
+        Some(text) if is_long_id(text) => format!("{}…", &text[..LONG_ID_SHOWN_CHARS]),
         Some(text) if !text.is_empty() => super::value::brief(&escape(text)),
         _ => escape(&in_words(value)),
     }
@@ -184,9 +208,9 @@ mod tests {
         let marked = vec![(Mark::Gone, &row); 30];
         let text = printed(&Table::of(&columns, &marked));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert_eq!(text.lines().count(), 1 + ROWS_SHOWN_MAX + 1, "{text}");
+        assert_eq!(text.lines().count(), 1 + ROWS_SHOWN_OF_MANY + 1, "{text}");
         assert!(text.lines().next().is_some_and(|line| line.ends_with("  +9")), "{text}");
-        assert!(text.ends_with("and 18 rows more\n"), "{text}");
+        assert!(text.ends_with("and 24 rows more\n"), "{text}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::seen;
 use super::told::{Kind, Told};
 use super::value::brief;
 use super::wire::Wire;
-use crate::case::{Case, StartStep, Step, Surface};
+use crate::case::{Case, Role, StartStep, Step, Surface};
 use crate::plan::{Operation, Plan};
 use crate::record::{Body, CaseVerdict, Event, Observation, Outcome};
 use crate::report::console::word;
@@ -21,6 +21,17 @@ const NOISE_SHOWN_MAX: usize = 3;
 
 /// How many things are told of one step; a case does not have so many.
 const TOLD_MAX: usize = 60;
+
+/// What a submitted write is, for somebody who has not met one.
+const SUBMITTED: &str = "The write is submitted: the server writes it down as an execution, answers, and a worker does it later. The \
+                         event log tells what became of it.";
+
+/// The words for those who do it.
+const WORKERS: &str = "Whoever claims an execution holds a lease on it, which ends at a time that its heartbeats put off. A reaper \
+                       ends the lease of a worker that was not heard of in time, and then another one may claim. Each claim gets a \
+                       higher fencing token than every one before it, and the store takes nothing from a worker with an older one: \
+                       so a worker that stood still, and cannot know it, does not do the work a second time. A worker may be held \
+                       at a gate, a file that it waits for. T0 is the time at which the clock of the server began.";
 
 /// What a story is told from, beside the events.
 #[derive(Debug)]
@@ -53,6 +64,12 @@ pub struct Story<'a> {
     step: Option<usize>,
     told: Vec<Told>,
     left_out: usize,
+    /// How often the step looked at what was submitted.
+    looks: usize,
+    /// Of many writes alike, those that are only counted: requests, and results.
+    copies: (usize, usize),
+    /// How far the clock was moved, in seconds.
+    clock_s: u64,
     visible: Option<Visible>,
     outcome: Option<Outcome>,
 }
@@ -70,6 +87,9 @@ impl<'a> Story<'a> {
             step: None,
             told: Vec::new(),
             left_out: 0,
+            looks: 0,
+            copies: (0, 0),
+            clock_s: 0,
             visible: None,
             outcome: None,
         };
@@ -106,10 +126,14 @@ impl<'a> Story<'a> {
             {
                 self.visible = Some(Visible { effects, before });
             }
+            if let Body::ClockAdvanced { seconds } = event.body {
+                self.clock_s = self.clock_s.saturating_add(seconds);
+            }
             let setting = Setting {
                 step: self.step.and_then(|step| self.plan.as_ref()?.steps.get(step)),
                 started: process.and_then(|process| self.started.get(process)),
                 visible: self.visible,
+                clock_s: self.clock_s,
                 is_struck: self
                     .told
                     .iter()
@@ -204,6 +228,13 @@ impl<'a> Story<'a> {
              store itself, and believes no reply.{ledger} [9] is frame 9 of the record."
         );
         self.page.labelled(Style::Bold, "words", &text);
+        if plan.operations.values().any(|operation| operation.submitted.is_some()) {
+            self.page.labelled(Style::Bold, "later", SUBMITTED);
+        }
+        let has_workers = |step: &Step| matches!(step, Step::Start(start) if start.role != Role::Server);
+        if plan.steps.iter().any(has_workers) {
+            self.page.labelled(Style::Bold, "workers", WORKERS);
+        }
     }
 
     fn step(&mut self, step: usize, does: &str) {
@@ -225,7 +256,10 @@ impl<'a> Story<'a> {
     fn observed(&mut self, observation: Result<Observation, String>) {
         match observation {
             Ok(observation) => {
-                for told in seen::tell(&observation, self.before.as_ref()) {
+                let plan = self.plan.as_deref().zip(self.step);
+                let rest = plan.and_then(|(plan, step)| plan.steps.get(step.saturating_add(1)..));
+                let is_last = rest.is_some_and(|rest| !rest.iter().any(|step| matches!(step, Step::Observe(_))));
+                for told in seen::tell(&observation, self.before.as_ref(), is_last) {
                     self.tell(told);
                 }
                 self.before = Some(observation);
@@ -235,7 +269,10 @@ impl<'a> Story<'a> {
     }
 
     /// Keeps what belongs to the step, each thing with what it completes.
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, mut told: Told) {
+        if self.is_only_counted(&mut told) {
+            return;
+        }
         if let Kind::Handshake(_) = told.kind {
             // Request and reply of a handshake that went well are one thing.
             self.told.retain(|before| before.kind != told.kind);
@@ -267,12 +304,38 @@ impl<'a> Story<'a> {
         self.told.push(told);
     }
 
+    /// Whether something is told by what was told before, or by a number at the end of the step.
+    fn is_only_counted(&mut self, told: &mut Told) -> bool {
+        let is_request = told.label == "sent";
+        if told.kind == Kind::Look && is_request {
+            // What was found before came to nothing yet, or the step would not look again.
+            self.told.retain(|before| before.kind != Kind::Look);
+            self.looks += 1;
+            if self.looks > 1 {
+                told.text = format!("{}; asked {} times, of which this is the last", told.text, self.looks);
+            }
+        }
+        let planned = self.step.and_then(|step| self.plan.as_ref()?.steps.get(step));
+        let has_copies = matches!(planned, Some(Step::Write(write)) if write.copies > 1);
+        let is_another = |before: &Told| before.kind == Kind::Copy && before.label == told.label;
+        let is_counted = has_copies && told.kind == Kind::Copy && self.told.iter().any(is_another);
+        self.copies.0 += usize::from(is_counted && is_request);
+        self.copies.1 += usize::from(is_counted && !is_request);
+        is_counted
+    }
+
     fn flush(&mut self) {
+        self.looks = 0;
         let is_over = |told: &Told| told.kind == Kind::Handshake("notifications/initialized".to_owned());
         for told in std::mem::take(&mut self.told) {
             if !is_over(&told) {
                 told.print(&mut self.page);
             }
+        }
+        let (requests, results) = std::mem::take(&mut self.copies);
+        if requests > 0 {
+            let text = format!("{requests} more like it, each under its own identity: {results} of them got a result");
+            self.page.labelled(Style::Dim, "and", &text);
         }
         let left_out = std::mem::take(&mut self.left_out);
         if left_out > 0 {

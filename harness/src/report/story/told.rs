@@ -19,6 +19,10 @@ pub(super) enum Kind {
     Visible,
     /// A signal to a process, whose end is told behind it.
     Signalled,
+    /// A look at an execution that goes on, or what it found: the last one says what the ones before said, and more.
+    Look,
+    /// A write or its result: of many under identities of their own, the first is told and the rest counted.
+    Copy,
 }
 
 /// One thing that happened.

@@ -8,6 +8,9 @@ use crate::report::frame::shortened;
 /// How much of one value is shown, in characters.
 const VALUE_CHARS_MAX: usize = 60;
 
+/// How many names of a path are shown, from its end.
+const PATH_NAMES_SHOWN: usize = 2;
+
 /// How many members of an object are shown.
 const MEMBERS_SHOWN_MAX: usize = 8;
 
@@ -58,7 +61,8 @@ impl Roles {
         members.sort_by_key(|(.., role)| role.is_none());
         let told = |(name, value, role): &(&String, &Value, Option<String>)| {
             let role = role.as_ref().map_or(String::new(), |role| format!(" ({role})"));
-            format!("{}={}{role}", brief(name), in_words(value))
+            let value = short_path(value).unwrap_or_else(|| in_words(value));
+            format!("{}={value}{role}", brief(name))
         };
         let mut parts: Vec<String> = members.iter().take(MEMBERS_SHOWN_MAX).map(told).collect();
         if members.len() > MEMBERS_SHOWN_MAX {
@@ -74,6 +78,15 @@ impl Roles {
             _ => in_words(value),
         }
     }
+}
+
+/// The end of a long path: it begins in a folder of the run, which says nothing.
+fn short_path(value: &Value) -> Option<String> {
+    let path = value.as_str().filter(|path| path.starts_with('/'))?;
+    let (at, _) = path.rmatch_indices('/').nth(PATH_NAMES_SHOWN - 1)?;
+    let is_one_word = |end: &&str| end.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let end = path.get(at..).filter(is_one_word)?;
+    (at > 0).then(|| format!("…{}", brief(end)))
 }
 
 /// A text that is one word stands as it is, anything else as JSON.
@@ -114,6 +127,16 @@ mod tests {
         );
         assert_eq!(roles().whole(&json!([1, null])), "[1,null]");
         assert_eq!(roles().whole(&json!("null")), "\"null\"");
+    }
+
+    #[test]
+    fn of_a_path_the_end_is_shown() {
+        let told = |path: &str| roles().whole(&json!({ "gate": path }));
+        assert_eq!(told("/tmp/run/case/gates/A"), "gate=…/gates/A");
+        assert_eq!(told("/gates/A"), "gate=/gates/A");
+        assert_eq!(told("/A"), "gate=/A");
+        assert_eq!(told("gates/of/A"), "gate=gates/of/A");
+        assert_eq!(told("/tmp/two words/A"), "gate=\"/tmp/two words/A\"");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A frame is named by its number in the record, as `[11]`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::told::{Kind, Told};
 use super::value::{Roles, brief, in_words};
@@ -33,6 +33,17 @@ pub(super) struct Wire {
     states: Vec<(String, u64)>,
     /// Digest of a result, and the frame that brought it.
     results: Vec<(String, u64)>,
+}
+
+/// What a tool is to the case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// The write.
+    Write,
+    /// Looks at what was submitted.
+    Look,
+    /// Anything else.
+    Other,
 }
 
 /// A request that was sent.
@@ -88,7 +99,11 @@ impl Wire {
         let params = &frame["params"];
         let tool = params["name"].as_str().filter(|_| method == "tools/call");
         let told = match (frame.get("id"), tool) {
-            (Some(_), Some(tool)) => Told::new("sent", self.call(tool, params)),
+            (Some(_), Some(tool)) => Told::new("sent", self.call(tool, params)).kind(match self.used(tool) {
+                Use::Look => Kind::Look,
+                Use::Write => Kind::Copy,
+                Use::Other => Kind::Plain,
+            }),
             (Some(id), None) if HANDSHAKE.contains(&method) => {
                 Told::new("sent", method).kind(Kind::Handshake(id.to_string()))
             }
@@ -121,7 +136,8 @@ impl Wire {
     fn call(&self, tool: &str, params: &Value) -> String {
         let name = brief(tool);
         let digest = sum(params);
-        if let Some(first) = self.sent.iter().find(|sent| sent.params == digest) {
+        let is_look = self.used(tool) == Use::Look;
+        if let Some(first) = self.sent.iter().find(|sent| sent.params == digest && !is_look) {
             return format!(
                 "{name}: the very request of [{}] again, under a new JSON-RPC id",
                 first.seq
@@ -134,7 +150,7 @@ impl Wire {
         {
             let digest = sum(&params["arguments"]);
             let mut calls = self.sent.iter().filter(|sent| sent.tool.as_deref() == Some(tool));
-            parts.push(match calls.find(|sent| sent.arguments == digest) {
+            parts.push(match calls.find(|sent| sent.arguments == digest && !is_look) {
                 Some(first) => format!("the arguments of [{}]", first.seq),
                 None => self.roles.members(arguments),
             });
@@ -175,7 +191,7 @@ impl Wire {
         Some(Told::new("answered", format!("{}{content}", brief(action))))
     }
 
-    fn answers(&self, answers: &serde_json::Map<String, Value>) -> String {
+    fn answers(&self, answers: &Map<String, Value>) -> String {
         let told = |(key, answer): (&String, &Value)| {
             let content = answer["content"].as_object();
             let content = content.map_or(String::new(), |content| format!(" {}", self.roles.members(content)));
@@ -234,11 +250,11 @@ impl Wire {
         if let Some(told) = self.introduces(at, frame, message) {
             return told;
         }
-        let is_call = self.sent[at].tool.is_some();
-        let said = if is_call {
-            self.reply(seq, reply)
-        } else {
-            "an answer".to_owned()
+        let tool = self.sent[at].tool.clone();
+        let used = tool.as_deref().map(|tool| self.used(tool));
+        let said = match used {
+            Some(used) => self.reply(seq, reply, used),
+            None => "an answer".to_owned(),
         };
         if message.withheld {
             let bytes = message.length_bytes();
@@ -246,7 +262,26 @@ impl Wire {
             return Told::new("withheld", text).styled(Style::Odd);
         }
         self.sent[at].is_answered = true;
-        Told::new("came back", format!("{said}{to}"))
+        let is_result = matches!(reply.kind(), ReplyKind::Result(_));
+        Told::new("came back", format!("{said}{to}")).kind(match used {
+            Some(Use::Look) if is_result => Kind::Look,
+            Some(Use::Write) if is_result => Kind::Copy,
+            Some(Use::Write | Use::Look | Use::Other) | None => Kind::Plain,
+        })
+    }
+
+    fn used(&self, tool: &str) -> Use {
+        let mut operations = self.plan.iter().flat_map(|plan| plan.operations.values());
+        let used = operations.find_map(|operation| {
+            let is_write = operation.write.as_ref().is_some_and(|write| write.tool == tool);
+            let is_look = operation
+                .submitted
+                .as_ref()
+                .is_some_and(|submitted| submitted.tool == tool);
+            let used = [(is_write, Use::Write), (is_look, Use::Look)];
+            used.into_iter().find_map(|(is_it, used)| is_it.then_some(used))
+        });
+        used.unwrap_or(Use::Other)
     }
 
     /// Who the server is, where this is the good end of a handshake.
@@ -271,7 +306,7 @@ impl Wire {
         Some(Told::new("it runs", text).kind(Kind::Handshake(sent.id.to_string())))
     }
 
-    fn reply(&mut self, seq: u64, reply: Reply<'_>) -> String {
+    fn reply(&mut self, seq: u64, reply: Reply<'_>, used: Use) -> String {
         let Some(plan) = &self.plan else {
             return "a reply".to_owned();
         };
@@ -282,6 +317,29 @@ impl Wire {
                 let replayed = if replayed { ", marked as a replay" } else { "" };
                 let found = reply.comparable(&plan.replies);
                 let comparable = found.and_then(Result::ok);
+                // What names the result is a part of it, and the rest changes while the execution goes on.
+                let members = result["structuredContent"].as_object();
+                let part = comparable
+                    .as_ref()
+                    .filter(|value| !value.is_object() && !value.is_array());
+                if let (Some(part), Some(members)) = (part, members) {
+                    let said = self.roles.members(&without_nothing(members));
+                    if used != Use::Write {
+                        return format!("a result: {said}");
+                    }
+                    let digest = sum(part);
+                    let known = self.results.iter().find(|(known, _)| *known == digest);
+                    let text = match known {
+                        Some((_, first)) => {
+                            let name = plan.replies.result.as_deref().and_then(|at| at.rsplit('/').next());
+                            let name = brief(name.unwrap_or_default());
+                            format!("a result with the {name} of [{first}]{replayed}: {said}")
+                        }
+                        None => format!("a result{replayed}: {said}"),
+                    };
+                    remember(&mut self.results, (digest, seq));
+                    return text;
+                }
                 let told = comparable.as_ref().filter(|value| value.is_object());
                 let told = told.map_or_else(|| quoted(&said_in(result)), |value| self.roles.whole(value));
                 let digest = sum(comparable.as_ref().unwrap_or(result));
@@ -322,6 +380,12 @@ impl Wire {
             }
         }
     }
+}
+
+/// The members that hold something.
+fn without_nothing(members: &Map<String, Value>) -> Map<String, Value> {
+    let kept = members.iter().filter(|(_, value)| !value.is_null());
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 fn asks_inside(question: Question<'_>) -> Told {

@@ -5,5 +5,7 @@ mod defects;
 mod leases;
 mod log;
 mod retries;
+mod status;
 mod submission;
 mod support;
+mod trouble;
