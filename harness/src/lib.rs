@@ -29,6 +29,8 @@ pub mod record;
 pub mod recovery;
 pub mod report;
 pub mod schema;
+pub mod secrets;
+pub mod signature;
 pub mod target;
 mod values;
 pub mod vectors;

@@ -4,7 +4,7 @@
 //! `harness/schemas/generate` writes them anew.
 
 /// Each schema: what `harness schema` calls it, what it is of, and its text.
-pub const SCHEMAS: [(&str, &str, &str); 8] = [
+pub const SCHEMAS: [(&str, &str, &str); 9] = [
     (
         "case",
         "a case file (TOML)",
@@ -37,6 +37,11 @@ pub const SCHEMAS: [(&str, &str, &str); 8] = [
         include_str!("../schemas/matrix.schema.json"),
     ),
     (
+        "redactions",
+        "redactions.json of evidence that was masked",
+        include_str!("../schemas/redactions.schema.json"),
+    ),
+    (
         "expected",
         "what --write-expected writes",
         include_str!("../schemas/expected.schema.json"),
@@ -53,7 +58,7 @@ mod tests {
 
     use super::*;
     use crate::matrix::Proof;
-    use crate::record::{CaseVerdict, Event, ExpectedVerdicts, Observation, Run};
+    use crate::record::{CaseVerdict, Event, ExpectedVerdicts, Observation, Redactions, Run};
 
     /// Set to `write`, the test writes what it would have compared with.
     const VARIABLE: &str = "HARNESS_SCHEMAS";
@@ -71,6 +76,7 @@ mod tests {
             "verdict" => writes().into_root_schema_for::<CaseVerdict>(),
             "run" => writes().into_root_schema_for::<Run>(),
             "matrix" => writes().into_root_schema_for::<Proof>(),
+            "redactions" => writes().into_root_schema_for::<Redactions>(),
             "expected" => reads().into_root_schema_for::<ExpectedVerdicts>(),
             other => panic!("nothing generates {other}"),
         };

@@ -2,13 +2,16 @@
 //!
 //! Nothing is written into the evidence, and no file is ever replaced: each is written beside its place, and then given its name.
 
+mod handing_on;
+
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Format, named_run, refuse};
+use self::handing_on::{HandedOn, HandingOnArguments, Refusal, in_the_way};
+use super::{ExitStatus, Format, named_run};
 use crate::counted::counted;
 use crate::record::{Found, Packed, SealedError, pack, require_sealed};
 use crate::report::{Printer, plain};
@@ -24,6 +27,8 @@ pub(super) struct ExportArguments {
     /// The archive, which must not exist; its digest is written to FILE.sha256
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    handing_on: HandingOnArguments,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -38,6 +43,8 @@ struct ExportReport {
     sha256: String,
     files: usize,
     bytes: u64,
+    #[serde(flatten)]
+    handed_on: HandedOn,
     exit: u8,
 }
 
@@ -47,24 +54,20 @@ pub(super) fn export(arguments: &ExportArguments, printer: &mut Printer) -> Exit
         Ok(found) => found,
         Err(status) => return status,
     };
-    match write(&found, &arguments.output) {
-        Ok(packed) => {
-            report(arguments, &packed, printer);
+    match hand_on(&found, arguments) {
+        Ok((packed, handed_on)) => {
+            report(arguments, &packed, handed_on, printer);
             ExitStatus::Success
         }
-        Err((message, status)) => refuse(arguments.format, &message, status, printer),
+        Err(refusal) => refusal.tell(arguments.format, printer),
     }
 }
 
-fn write(found: &Found, output: &Path) -> Result<Packed, (String, ExitStatus)> {
-    let usage = |message: String| (message, ExitStatus::Usage);
-    let name = named(output).map_err(usage)?;
-    let receipt = receipt(output);
-    for path in [output, &receipt] {
-        if path.symlink_metadata().is_ok() {
-            return Err(usage(exists(path)));
-        }
-    }
+fn hand_on(found: &Found, arguments: &ExportArguments) -> Result<(Packed, HandedOn), Refusal> {
+    let output = &arguments.output;
+    named(output).map_err(|message| (message, ExitStatus::Usage))?;
+    let beside = arguments.handing_on.files(output);
+    in_the_way([output, &receipt(output)].into_iter().chain(&beside))?;
     let folder = require_sealed(found).map_err(|error| {
         let status = match error {
             SealedError::Archive { .. } => ExitStatus::Usage,
@@ -73,9 +76,18 @@ fn write(found: &Found, output: &Path) -> Result<Packed, (String, ExitStatus)> {
         };
         (error.to_string(), status)
     })?;
+    let prepared = arguments.handing_on.prepare(found, &folder)?;
+    let packed = write(&prepared.folder, output)?;
+    let handed_on = arguments.handing_on.finish(&prepared, output, &packed)?;
+    Ok((packed, handed_on))
+}
+
+fn write(folder: &Path, output: &Path) -> Result<Packed, (String, ExitStatus)> {
+    let name = named(output).map_err(|message| (message, ExitStatus::Usage))?;
+    let receipt = receipt(output);
     let failed = |error: std::io::Error| (format!("write {}: {error}", output.display()), ExitStatus::Inconclusive);
     let mut fresh = Fresh::beside(output).map_err(failed)?;
-    let packed = pack(&folder, &mut fresh.out).map_err(|error| (error.to_string(), ExitStatus::Inconclusive))?;
+    let packed = pack(folder, &mut fresh.out).map_err(|error| (error.to_string(), ExitStatus::Inconclusive))?;
     fresh.name().map_err(failed)?;
     let failed = |error: std::io::Error| {
         let written = format!(
@@ -151,7 +163,7 @@ impl Fresh {
     }
 }
 
-fn report(arguments: &ExportArguments, packed: &Packed, printer: &mut Printer) {
+fn report(arguments: &ExportArguments, packed: &Packed, handed_on: HandedOn, printer: &mut Printer) {
     let archive = arguments.output.display().to_string();
     let report = ExportReport {
         receipt: receipt(&arguments.output).display().to_string(),
@@ -159,6 +171,7 @@ fn report(arguments: &ExportArguments, packed: &Packed, printer: &mut Printer) {
         sha256: packed.sha256.clone(),
         files: packed.files,
         bytes: packed.bytes,
+        handed_on,
         exit: ExitStatus::Success.code(),
     };
     match arguments.format {
@@ -166,6 +179,7 @@ fn report(arguments: &ExportArguments, packed: &Packed, printer: &mut Printer) {
             let (files, bytes) = (counted(report.files, "file", "files"), report.bytes);
             let text = format!("sha256 {}  {} ({files}, {bytes} bytes)", report.sha256, report.archive);
             printer.line(&[plain(text)]);
+            report.handed_on.show(printer);
         }
         Format::Json => printer.json(&report),
         Format::Jsonl => printer.json_line(&report),

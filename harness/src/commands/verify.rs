@@ -16,6 +16,7 @@ use super::{ExitStatus, Format, named_run, refuse};
 use crate::counted::counted;
 use crate::record::{ArchiveError, EvidenceError, Found};
 use crate::report::{Printer, Style, plain, show_baseline, span};
+use crate::signature::{self, SignatureError};
 use crate::verify::{
     ArchiveSeen, Verified, VerifiedArchive, VerifiedProof, VerifyArchiveError, verify as verify_evidence,
     verify_archive, verify_proof,
@@ -33,6 +34,12 @@ pub(super) struct VerifyArguments {
     /// A file or folder that has to be what was launched, by its digest, else the exit is 1 (repeatable)
     #[arg(long, value_name = "PATH")]
     artifact: Vec<PathBuf>,
+    /// Check who signed the archive, against a list of allowed signers as ssh-keygen(1) describes it
+    #[arg(long, value_name = "FILE")]
+    signers: Option<PathBuf>,
+    /// Who must have signed it, as the list calls them
+    #[arg(long, value_name = "NAME", requires = "signers")]
+    identity: Option<String>,
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -78,13 +85,20 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
         Ok(found) => found,
         Err(status) => return status,
     };
+    let signed = match signer(arguments, &found) {
+        Ok(signed) => signed,
+        Err((message, status)) => return refuse(arguments.format, &message, status, printer),
+    };
     let (path, archive, verified) = {
         let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
         match &found {
             Found::Run(evidence) => (evidence.root(), None, verify_evidence(evidence).map(Checked::Run)),
             Found::Proof(folder) => (folder.root(), None, verify_proof(folder, &mut tell).map(Checked::Proof)),
             Found::Archive(path) => match verify_archive(path, &mut tell) {
-                Ok((seen, verified)) => (path.as_path(), Some(seen), Ok(verified.into())),
+                Ok((seen, verified)) => {
+                    let (seen, verified) = with_signer(seen, verified.into(), signed);
+                    (path.as_path(), Some(seen), Ok(verified))
+                }
                 Err(error) => return unread_archive(arguments.format, &error, printer),
             },
         }
@@ -96,6 +110,51 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
         Ok(Checked::Proof(verified)) => proof::verified(arguments, &looked, &verified, printer),
         Ok(Checked::Nothing(findings)) => of_nothing(arguments, &looked, &findings, printer),
         Err(error) => unread(arguments.format, &error, printer),
+    }
+}
+
+/// Who signed, or what is wrong with the signature.
+type Signed = Option<Result<String, String>>;
+
+/// Checks the signature, where that is wanted.
+fn signer(arguments: &VerifyArguments, found: &Found) -> Result<Signed, (String, ExitStatus)> {
+    let Some(signers) = &arguments.signers else {
+        return Ok(None);
+    };
+    let Found::Archive(path) = found else {
+        let message = "--signers: an archive is signed, and this is a folder; name the archive".to_owned();
+        return Err((message, ExitStatus::Usage));
+    };
+    match signature::check(path, signers, arguments.identity.as_deref()) {
+        Ok(name) => Ok(Some(Ok(name))),
+        Err(error @ SignatureError::NoProgram(_)) => Err((error.to_string(), ExitStatus::Inconclusive)),
+        Err(error @ SignatureError::File { .. }) => Err((error.to_string(), ExitStatus::Usage)),
+        Err(
+            error @ (SignatureError::Missing { .. }
+            | SignatureError::Exists { .. }
+            | SignatureError::NotSigned { .. }
+            | SignatureError::Unknown { .. }
+            | SignatureError::Bad { .. }),
+        ) => Ok(Some(Err(error.to_string()))),
+    }
+}
+
+fn with_signer(seen: ArchiveSeen, mut checked: Checked, signed: Signed) -> (ArchiveSeen, Checked) {
+    match signed {
+        None => (seen, checked),
+        Some(Ok(name)) => {
+            let signed_by = Some(name);
+            (ArchiveSeen { signed_by, ..seen }, checked)
+        }
+        Some(Err(reason)) => {
+            let findings = match &mut checked {
+                Checked::Run(verified) => &mut verified.findings,
+                Checked::Proof(verified) => &mut verified.findings,
+                Checked::Nothing(findings) => findings,
+            };
+            findings.insert(0, reason);
+            (seen, checked)
+        }
     }
 }
 
@@ -185,6 +244,11 @@ fn show_place(evidence: &str, archive: Option<&ArchiveSeen>, printer: &mut Print
         let files = counted(archive.files, "file", "files");
         let text = format!("sha256 {} ({files}, {} bytes)", archive.sha256, archive.bytes);
         printer.line(&[span(Style::Bold, "archive   "), plain(text)]);
+        let signed = match &archive.signed_by {
+            Some(name) => format!("by {name}, as the list of signers calls the key"),
+            None => "no signature was checked, so nothing shows who made it (`--signers FILE`)".to_owned(),
+        };
+        printer.line(&[span(Style::Bold, "signed    "), plain(signed)]);
     }
 }
 
@@ -239,6 +303,7 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     if let Some(baseline) = &verified.baseline {
         show_baseline(printer, baseline);
     }
+    show_redacted(&verified.redacted, printer);
     for note in &verified.notes {
         printer.line(&[span(Style::Odd, "note      "), plain(note.as_str())]);
     }
@@ -254,6 +319,20 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
         report.asked.show_not_shown(printer);
     }
 }
+
+/// What was masked, and what that means for everything else that is said.
+fn show_redacted(redacted: &[String], printer: &mut Printer) {
+    for file in redacted {
+        printer.line(&[span(Style::Odd, "redacted  "), plain(file.as_str())]);
+    }
+    if !redacted.is_empty() {
+        printer.prose("          ", REDACTED);
+    }
+}
+
+/// What a mask changes.
+const REDACTED: &str = "Digests, counts and verdicts are those of the masked bytes. That a secret stood there, and the digests of \
+                        before, are the runner's word.";
 
 /// The last line; true where the evidence is whole.
 fn result(findings: &[String], problems: &[String], is_whole: bool, whole: &str, printer: &mut Printer) -> bool {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use self::effect::Looked;
 use super::crew::{self, Crew, Judged, News, Work};
 use super::describe::describe;
-use super::keep::{keep_only, own_digest};
+use super::keep::{keep_only, look_for_secrets, own_digest};
 use super::lost_writes;
 use super::offered;
 use super::request::{ConductError, Progress, Request, Running};
@@ -399,6 +399,7 @@ impl Conductor {
             self.run.target.artifacts.push(ArtifactDigest { path, sha256 });
         }
         Evidence::write_json(&self.evidence.run_file(), &self.run)?;
+        look_for_secrets(&self.setting, &self.evidence, &mut self.run)?;
         self.evidence.seal()?;
         Ok(())
     }

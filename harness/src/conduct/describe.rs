@@ -47,6 +47,7 @@ pub(super) fn describe(request: &Request, setting: &RunSetting) -> Run {
         nothing_run: None,
         baseline: request.baseline.clone(),
         verdicts: BTreeMap::new(),
+        secrets_search: None,
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use super::conductor::case_named;
 use crate::case::Catalogue;
 use crate::digest;
+use crate::drive::RunSetting;
 use crate::record::{Evidence, EvidenceError, Run};
+use crate::secrets::search_values;
 
 /// Takes everything out of a run but these cases and their controls, from its folder and from what it says of itself, so
 /// that what stays is whole.
@@ -26,6 +28,18 @@ pub(super) fn keep_only(
         list.retain(|id| kept.contains(id));
     }
     run.verdicts.retain(|id, _| kept.contains(id));
+    Ok(())
+}
+
+/// Looks for the values of the run's secrets in all that was written: afterwards nobody knows them any more.
+pub(super) fn look_for_secrets(setting: &RunSetting, evidence: &Evidence, run: &mut Run) -> Result<(), EvidenceError> {
+    let secrets = setting.secrets();
+    if secrets.is_empty() {
+        return Ok(());
+    }
+    // A file that cannot be looked through now stops `export` later, which looks through it again.
+    run.secrets_search = search_values(evidence.root(), &secrets).ok();
+    Evidence::write_json(&evidence.run_file(), run)?;
     Ok(())
 }
 

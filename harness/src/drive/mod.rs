@@ -8,6 +8,7 @@
 //! - [`transport`]: frames to and from it.
 //! - [`environment`]: what of the caller's environment it gets.
 //! - [`stage`]: the folders of a case, and how its target is launched from them.
+//! - `secrets`: the values of a target's secrets.
 //! - `seed`: a new store, made from what the profile names.
 //! - [`scribe`]: the one owner of a case's recorder and clock.
 //! - [`session`]: one server process and the conversation with it.
@@ -47,6 +48,7 @@ mod probe;
 pub mod process;
 mod rest;
 mod scribe;
+mod secrets;
 mod seed;
 mod session;
 mod stage;

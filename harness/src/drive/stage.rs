@@ -11,11 +11,13 @@ use super::environment;
 use super::inside::refuse_outside;
 use super::outside::SideCommand;
 use super::process::LaunchSpec;
+use super::secrets;
 use super::seed;
 use crate::case::{Role, Rotation, StartStep};
 use crate::plan::{CLOCK_START_UNIX, Naming, common_values};
 use crate::protocol::{Era, Offer};
-use crate::target::{PlaceholderError, SecretSource, Seed, Target, Values};
+use crate::secrets::Secret;
+use crate::target::{PlaceholderError, Seed, Target, Values};
 
 /// How long a lock of the server is waited for when its rows are aged.
 const AGE_BUSY: std::time::Duration = std::time::Duration::from_secs(5);
@@ -134,9 +136,9 @@ impl RunSetting {
         scratch: PathBuf,
         defect: Option<String>,
     ) -> Result<Self, StageError> {
-        let secrets = revealed(&target.launch.secrets)?;
+        let secrets = secrets::revealed(&target.launch.secrets)?;
         let rotated = (target.rotations.iter())
-            .map(|(rotation, rotated)| Ok((*rotation, revealed(&rotated.secrets)?)))
+            .map(|(rotation, rotated)| Ok((*rotation, secrets::revealed(&rotated.secrets)?)))
             .collect::<Result<_, StageError>>()?;
         if let Some(store) = &target.store
             && !is_inside_data(&store.path)
@@ -154,6 +156,11 @@ impl RunSetting {
             rotated,
             defect,
         })
+    }
+
+    /// The secrets of this run, those of rotations too.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        secrets::listed(self.rotated.values().chain([&self.secrets]))
     }
 
     /// Makes the folders of one case.
@@ -395,22 +402,6 @@ impl RunSetting {
     }
 }
 
-/// The values of secrets, made or taken from where the profile says.
-fn revealed(sources: &BTreeMap<String, SecretSource>) -> Result<BTreeMap<String, String>, StageError> {
-    let reveal = |(name, source): (&String, &SecretSource)| {
-        let value = match source {
-            SecretSource::Random(bytes) => random_hex(*bytes),
-            SecretSource::Value(value) => value.clone(),
-            SecretSource::Env(variable) => std::env::var(variable).map_err(|_| StageError::Secret {
-                name: name.clone(),
-                variable: variable.clone(),
-            })?,
-        };
-        Ok((name.clone(), value))
-    };
-    sources.iter().map(reveal).collect()
-}
-
 /// Runs the profile's ageing statement for each operation.
 fn age_rows(store: &Path, statement: &str, seconds: u64, operations: &[&str]) -> rusqlite::Result<()> {
     let mut connection = rusqlite::Connection::open_with_flags(store, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -477,16 +468,4 @@ fn is_inside_data(path: &str) -> bool {
 fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> StageError {
     let path = path.to_path_buf();
     move |source| StageError::File { path, source }
-}
-
-/// So many random bytes as lower-case hex, from the system's source of randomness.
-fn random_hex(bytes: usize) -> String {
-    let mut hex = String::with_capacity(bytes * 2 + 32);
-    while hex.len() < bytes * 2 {
-        // 122 of a version 4 UUID's 128 bits are random; the digest spreads them over the whole word.
-        let word = uuid::Uuid::new_v4();
-        hex.push_str(&crate::digest::sha256_hex(word.as_bytes())[..30]);
-    }
-    hex.truncate(bytes * 2);
-    hex
 }

@@ -38,6 +38,7 @@ pub use scan::calibration::{Calibration, CalibrationError, Counted, Disagreement
 pub use scan::place::{Inside, Place, Places, Sighting};
 pub use scan::search::{ScanError, scan};
 pub use selector::{Query, Selector};
+pub(crate) use sqlite::cells::each_cell;
 pub use sqlite::cells::table_counts;
 pub use sqlite::doctor::{DoctorError, Doctored, DoubledTable, duplicate_marked_rows};
 pub use sqlite::freeze::{FROZEN_BYTES_MAX, FreezeError, Frozen, FrozenFile, freeze, recover};

@@ -10,6 +10,8 @@
 //! - [`baseline`]: what a run was expected to come to.
 //! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run.
+//! - [`secret`]: what was found of secrets, without them.
+//! - [`redactions`]: the type of `redactions.json`.
 //! - [`proof_folder`]: the folder of a proof, which holds those of its runs.
 //! - [`inventory`]: its files, compared with `SHA256SUMS`.
 //! - [`reader`]: the folder read with suspicion, as far as it can be read.
@@ -26,10 +28,12 @@ mod observation;
 mod proof_folder;
 mod reader;
 mod recorder;
+mod redactions;
 mod run;
 mod runs;
 mod sealed;
 mod searched;
+mod secret;
 mod verdict;
 
 pub use archive::{ARCHIVE_BYTES_MAX, ARCHIVE_FILES_MAX, ArchiveError, ArchiveFile, PackError, Packed, pack};
@@ -47,6 +51,7 @@ pub use observation::{
 pub use proof_folder::{MATRIX_FILE, ProofFolder};
 pub use reader::{Line, Lines, Reader, ReaderError};
 pub use recorder::{Record, RecordError, Recorder};
+pub use redactions::{MASK, MaskedPlace, REDACTIONS_FILE, REDACTIONS_FORMAT, RedactedFile, Redactions};
 pub use run::{
     ArtifactDigest, CaseSummary, HarnessSummary, Host, NothingRun, NothingRunKind, RUN_FORMAT, RerunOf, Run, RunState,
     ServerSeen, TargetSummary,
@@ -54,4 +59,5 @@ pub use run::{
 pub use runs::{Found, RunNameError, find_run};
 pub use sealed::{SealedError, require_sealed};
 pub use searched::{SEARCHED_FORMAT, Searched};
+pub use secret::{Encoding, Find, FoundSecret, Kind, SecretsSearch};
 pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
+use super::secret::SecretsSearch;
 use super::verdict::Verdict;
 use crate::case::Role;
 use crate::plan::Naming;
@@ -66,6 +67,10 @@ pub struct Run {
     pub baseline: Baseline,
     /// Verdicts by case.
     pub verdicts: BTreeMap<String, CaseSummary>,
+    /// What became of the search for the values of its own secrets; absent where the run was cut off before. The last
+    /// member, so that a place in this file stays where it was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets_search: Option<SecretsSearch>,
 }
 
 /// The run that another one repeats, by what identifies its evidence.

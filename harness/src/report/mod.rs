@@ -11,9 +11,11 @@
 //! - [`timeline`]: a record for people, event by event.
 //! - [`offer`]: what a server offers, where its write is not named.
 //! - [`frame`]: one frame in a few words.
+//! - [`attestation`]: a run as an in-toto statement.
 //! - [`overview`]: a run of the past for people.
 //! - [`html`]: the same as a page for a browser.
 
+mod attestation;
 mod baseline;
 mod console;
 mod diff;
@@ -28,6 +30,7 @@ mod story;
 mod summary;
 mod timeline;
 
+pub use attestation::{AttestationError, NamedArchive, Statement, attestation};
 pub use baseline::show_baseline;
 pub use console::{show_case, show_case_lines, show_control_line, show_effect, show_end, show_server, show_target};
 pub use diff::show_diff;

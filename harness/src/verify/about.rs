@@ -128,7 +128,7 @@ pub fn compare_artifact(path: &Path, about: Option<&About>) -> std::io::Result<A
 }
 
 /// What evidence alone cannot show.
-pub const NOT_SHOWN: &str = "that the run took place: nothing is signed, and whoever can write all files can also write their \
+pub const NOT_SHOWN: &str = "that the run took place: whoever can write all files can also write their \
                              digests. Run the cases yourself for that";
 
 /// What the evidence of a run does not show, a sentence each.

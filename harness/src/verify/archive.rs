@@ -16,6 +16,8 @@ pub struct ArchiveSeen {
     pub bytes: u64,
     /// How many files it holds.
     pub files: usize,
+    /// Who signed it, by the reviewer's own list, where that was checked.
+    pub signed_by: Option<String>,
 }
 
 /// What an archive came to.
@@ -56,6 +58,7 @@ pub fn verify_archive(
         sha256: archive.sha256().to_owned(),
         bytes: archive.bytes(),
         files: archive.files(),
+        signed_by: None,
     };
     let unpacked = Unpacked::of(&archive)?;
     let mut found = archive.findings().to_vec();

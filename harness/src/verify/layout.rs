@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::case::{ObserveStep, Step};
-use crate::record::{Body, Finding, Inventory, Observation, ReadFrom, Record};
+use crate::record::{Body, Finding, Inventory, Observation, REDACTIONS_FILE, ReadFrom, Record};
 
 /// The files that there can be, and those of them that there must be.
 pub(super) struct Layout {
@@ -51,6 +51,11 @@ impl Layout {
     pub(super) fn add_search(&mut self, place: &str, label: &str) {
         self.files.insert(format!("{place}/searched.json"));
         self.add_store(place, label);
+    }
+
+    /// The list of what was masked.
+    pub(super) fn add_redactions(&mut self) {
+        self.files.insert(REDACTIONS_FILE.to_owned());
     }
 
     /// A case that cannot be read, and so says nothing of its files.

@@ -11,6 +11,7 @@
 //! - `launched`: processes were launched by the words of `run.json`; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
 //! - `recount`: frozen stores asked once more.
+//! - `redacted`: what was masked, told and looked at.
 //! - `search`: the effect looked for once more.
 //! - [`proof`]: all runs of a proof, and its matrix beside what they come to.
 
@@ -21,6 +22,7 @@ mod layout;
 mod planned;
 mod proof;
 mod recount;
+mod redacted;
 mod search;
 mod store;
 
@@ -80,6 +82,9 @@ pub struct Verified {
     pub counted_by: CountedBy,
     /// What is not wrong and has to be known: a case of a revision that this harness does not carry.
     pub notes: Vec<String>,
+    /// What was masked before the evidence was handed on, a line for each file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub redacted: Vec<String>,
     /// What comes of comparing the run with its baseline, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineReport>,
@@ -113,6 +118,7 @@ fn verify_run(evidence: &Evidence) -> Result<(Verified, Option<Rerun>), Evidence
         runners_word: 0,
         counted_by: CountedBy::Nobody,
         notes: Vec::new(),
+        redacted: Vec::new(),
         baseline: None,
         judged: BTreeMap::new(),
         about: None,
@@ -156,6 +162,7 @@ fn compare(
     let deadline = Deadline::after(COUNT_TIME_MAX);
     verified.findings.extend(strange_cases(evidence, run));
     let mut layout = Layout::of_a_run();
+    redacted::look(files, &mut layout, verified);
     verified.counted_by = search::search_again(files, run, &mut layout, verified);
     for id in executed(run) {
         let place = format!("cases/{id}");

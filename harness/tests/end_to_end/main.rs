@@ -30,6 +30,7 @@
 //! | `forged_executions.rs` | the same of durable executions: event logs, what was tried on them, processes beside the server |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
+//! | `secrets.rs` | evidence that holds secrets is not handed on, or masked; archives are signed and attested |
 //! | `show.rs` | what happened in a run, from whatever is left of its evidence |
 //! | `diffs.rs` | two runs beside each other: noise is none, and a difference is shown where it begins |
 //! | `reruns.rs` | a run that was kept, repeated: forged verdicts come out, and nothing that a stranger names is run |
@@ -77,6 +78,7 @@ mod report;
 mod reruns;
 mod revisions;
 mod second_verifier;
+mod secrets;
 mod show;
 mod story;
 mod targets;

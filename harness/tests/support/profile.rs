@@ -129,6 +129,18 @@ impl Profile {
         self
     }
 
+    /// A variable whose value appears in no file of the harness.
+    pub(crate) fn secret(mut self, name: &str, source: &str) -> Self {
+        self.launch.push(format!("secrets = {{ {name} = {source:?} }}\n"));
+        self
+    }
+
+    /// What is launched, so that its digest is taken.
+    pub(crate) fn artifact(mut self, path: &str) -> Self {
+        self.launch.push(format!("artifact = [{path:?}]\n"));
+        self
+    }
+
     /// More flags for the server, separated by spaces.
     pub(crate) fn flags(mut self, flags: &str) -> Self {
         self.flags.extend(flags.split_whitespace().map(str::to_owned));

@@ -29,18 +29,15 @@ const COLUMNS: &str = "SELECT name FROM pragma_table_xinfo($table, 'main') WHERE
 
 /// A cell that is text or a blob.
 #[derive(Debug)]
-pub(in crate::readback) struct Cell<'a> {
-    pub(in crate::readback) table: &'a str,
-    pub(in crate::readback) column: &'a str,
-    pub(in crate::readback) bytes: &'a [u8],
+pub(crate) struct Cell<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) column: &'a str,
+    pub(crate) bytes: &'a [u8],
 }
 
 /// Shows every text (as UTF-8, whatever the store's encoding) and every blob of a read copy. Returns the tables that
 /// could not be read, with the reason: an extension is missing here.
-pub(in crate::readback) fn each_cell(
-    read_copy: &Path,
-    mut see: impl FnMut(&Cell<'_>),
-) -> Result<Vec<(String, String)>, ReadError> {
+pub(crate) fn each_cell(read_copy: &Path, mut see: impl FnMut(&Cell<'_>)) -> Result<Vec<(String, String)>, ReadError> {
     let mut connection = open_read_copy(read_copy)?;
     let unreadable = |error: &rusqlite::Error| ReadError::Unreadable {
         store: read_copy.into(),
