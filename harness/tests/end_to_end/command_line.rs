@@ -32,6 +32,7 @@ fn help() {
     prints("help-prove", &call(&["prove", "--help"]));
     prints("help-show", &call(&["show", "--help"]));
     prints("help-verify", &call(&["verify", "--help"]));
+    prints("help-export", &call(&["export", "--help"]));
     prints("help-vectors", &call(&["vectors", "--help"]));
     prints("help-fingerprint", &call(&["fingerprint", "--help"]));
     prints("version", &call(&["--version"]));
