@@ -81,7 +81,11 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
     let (path, archive, verified) = {
         let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
         match &found {
-            Found::Run(evidence) => (evidence.root(), None, verify_evidence(evidence).map(Checked::Run)),
+            Found::Run(evidence) => (
+                evidence.root(),
+                None,
+                verify_evidence(evidence).map(|verified| Checked::Run(Box::new(verified))),
+            ),
             Found::Proof(folder) => (folder.root(), None, verify_proof(folder, &mut tell).map(Checked::Proof)),
             Found::Archive(path) => match verify_archive(path, &mut tell) {
                 Ok((seen, verified)) => (path.as_path(), Some(seen), Ok(verified.into())),
@@ -101,7 +105,7 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
 
 /// What was verified.
 enum Checked {
-    Run(Verified),
+    Run(Box<Verified>),
     Proof(VerifiedProof),
     Nothing(Vec<String>),
 }
@@ -109,7 +113,7 @@ enum Checked {
 impl From<VerifiedArchive> for Checked {
     fn from(verified: VerifiedArchive) -> Self {
         match verified {
-            VerifiedArchive::Run(verified) => Self::Run(*verified),
+            VerifiedArchive::Run(verified) => Self::Run(verified),
             VerifiedArchive::Proof(verified) => Self::Proof(*verified),
             VerifiedArchive::Nothing { findings } => Self::Nothing(findings),
         }
