@@ -92,7 +92,11 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
     let (path, archive, verified) = {
         let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
         match &found {
-            Found::Run(evidence) => (evidence.root(), None, verify_evidence(evidence).map(Checked::Run)),
+            Found::Run(evidence) => (
+                evidence.root(),
+                None,
+                verify_evidence(evidence).map(|verified| Checked::Run(Box::new(verified))),
+            ),
             Found::Proof(folder) => (folder.root(), None, verify_proof(folder, &mut tell).map(Checked::Proof)),
             Found::Archive(path) => match verify_archive(path, &mut tell) {
                 Ok((seen, verified)) => {
@@ -160,7 +164,7 @@ fn with_signer(seen: ArchiveSeen, mut checked: Checked, signed: Signed) -> (Arch
 
 /// What was verified.
 enum Checked {
-    Run(Verified),
+    Run(Box<Verified>),
     Proof(VerifiedProof),
     Nothing(Vec<String>),
 }
@@ -168,7 +172,7 @@ enum Checked {
 impl From<VerifiedArchive> for Checked {
     fn from(verified: VerifiedArchive) -> Self {
         match verified {
-            VerifiedArchive::Run(verified) => Self::Run(*verified),
+            VerifiedArchive::Run(verified) => Self::Run(verified),
             VerifiedArchive::Proof(verified) => Self::Proof(*verified),
             VerifiedArchive::Nothing { findings } => Self::Nothing(findings),
         }

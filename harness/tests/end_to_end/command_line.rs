@@ -35,6 +35,7 @@ fn help() {
     prints("help-diff", &call(&["diff", "--help"]));
     prints("help-rerun", &call(&["rerun", "--help"]));
     prints("help-verify", &call(&["verify", "--help"]));
+    prints("help-export", &call(&["export", "--help"]));
     prints("help-vectors", &call(&["vectors", "--help"]));
     prints("help-fingerprint", &call(&["fingerprint", "--help"]));
     prints("version", &call(&["--version"]));

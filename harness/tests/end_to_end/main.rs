@@ -49,6 +49,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod archives;
 mod baselines;
 mod beside;
 mod blind;

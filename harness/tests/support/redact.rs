@@ -2,7 +2,7 @@
 //! replaced where it is known.)
 
 /// Pattern and replacement, in order.
-pub(crate) const NOISE: [(&str, &str); 20] = [
+pub(crate) const NOISE: [(&str, &str); 25] = [
     (r"/[^\s:`']*/examples/plain-server", "[PLAIN-SERVER]"),
     (r"/harness-\w{6}/", "/[SCRATCH]/"),
     (r"\d{8}T\d{6}Z-[0-9a-f]{12}", "[RUN]"),
@@ -25,5 +25,10 @@ pub(crate) const NOISE: [(&str, &str); 20] = [
     (r"--seed \d+", "--seed [SEED]"),
     (r"(?m)  \d+ ms$", "  [TIME] ms"),
     (r"(reference-server|plain-server|harness) \d+\.\d+\.\d+", "$1 [VERSION]"),
+    (r"(?m)^when      .*$", "when      [WHEN]"),
+    (r"(?m)^(artifact  sha256 \S+)  .*$", "$1  [ARTIFACT]"),
+    (r"(?m)^harness   \d+\.\d+\.\d+", "harness   [VERSION]"),
+    (r"that harness carries \d+", "that harness carries [COUNT]"),
+    (r"(?s)anything of the \d+ cases.*?\.\n", "anything of the [CASES].\n"),
     (r"\d+ listed and equal", "[COUNT] listed and equal"),
 ];

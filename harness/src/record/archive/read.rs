@@ -265,3 +265,6 @@ fn pieces(file: &File, from: u64, bytes: u64, mut each: impl FnMut(&[u8]) -> io:
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
