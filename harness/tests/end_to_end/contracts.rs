@@ -311,8 +311,8 @@ fn copies_are_no_case_against_a_natural_key() {
     let profile = include_str!("../../targets/reference-execution.toml")
         .replace("at = \"meta.idempotency_key\"", "at = \"natural:/title\"")
         .replace(
-            "namespace = \"harness\" }",
-            "namespace = \"harness\", idempotency_key = \"{operation}\" }",
+            "meta      = { namespace = \"harness\" }",
+            "meta      = { namespace = \"harness\", idempotency_key = \"{operation}\" }",
         );
     let run = Harness::new()
         .file("natural.toml", &profile)
