@@ -21,6 +21,7 @@
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
+//! | `interrupted.rs` | what is left of an interrupt, a kill and a full disk is incomplete for everybody |
 //! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
 //! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
@@ -63,6 +64,7 @@ mod fingerprint;
 mod forged;
 mod forged_executions;
 mod hostile;
+mod interrupted;
 mod jobs;
 mod kills;
 mod misled;
