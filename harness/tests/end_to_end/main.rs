@@ -28,6 +28,7 @@
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `second_verifier.rs` | `evidence/verify.py` and `harness verify` believe the same, and notice the same |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
+//! | `resealed.rs` | archives made anew by such a forger: found, or another receipt |
 //! | `forged_executions.rs` | the same of durable executions: event logs, what was tried on them, processes beside the server |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
@@ -79,6 +80,8 @@ mod reference;
 mod refusals;
 mod report;
 mod reruns;
+
+mod resealed;
 mod revisions;
 mod second_verifier;
 mod secrets;
