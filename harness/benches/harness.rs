@@ -7,11 +7,12 @@
 //! cargo bench -p harness -- --folder DIR          the stores and the evidence on another disk
 //! ```
 //!
-//! Three questions, each answered by minimum, median and 90th percentile over the rounds:
+//! Four questions, each answered by minimum, median and 90th percentile over the rounds:
 //!
 //! - [`lost_reply`]: the wall time of `harness run --case lost-reply` on the built-in reference server, and its parts.
 //! - [`frames`]: frames per second through the driver with recording on, beside a bare client on the same server.
 //! - [`writes`]: guarded writes per second, beside bare SQLite commits of the same durability on the same disk.
+//! - [`evidence`]: MB/s of verifying, exporting and showing a whole run, beside `sha256sum` on the same bytes.
 //!
 //! What stands beside each other is measured in turns within one run, first one first and then the other, because only
 //! a ratio means something on a machine that does other things too. Percentiles are of the number that is printed: the
@@ -25,6 +26,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 
+#[path = "harness/evidence.rs"]
+mod evidence;
 #[path = "harness/frames.rs"]
 mod frames;
 #[path = "harness/lost_reply.rs"]
@@ -89,6 +92,7 @@ fn measure(scratch: &Path, rounds: u32) -> report::Report {
             lost_reply::measure(&stage, rounds),
             frames::measure(&stage, rounds),
             writes::measure(&stage, rounds),
+            evidence::measure(&stage, rounds),
         ],
     )
 }

@@ -51,6 +51,8 @@ pub(crate) enum Unit {
     Milliseconds,
     #[serde(rename = "1/s")]
     PerSecond,
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
     #[serde(rename = "ratio")]
     Ratio,
 }
@@ -124,13 +126,14 @@ impl Section {
             let (unit, digits) = match row.unit {
                 Unit::Milliseconds => ("ms", 2),
                 Unit::PerSecond => ("/s", 0),
+                Unit::MegabytesPerSecond => ("MB/s", 1),
                 Unit::Ratio => ("x", 2),
             };
             let _ = write!(text, "  {name:width$}");
             for value in [row.min, row.median, row.p90] {
                 let _ = write!(text, " {value:>10.digits$}");
             }
-            let _ = writeln!(text, " {unit:2}  {}", row.means);
+            let _ = writeln!(text, " {unit:4}  {}", row.means);
         }
     }
 }

@@ -70,7 +70,8 @@ impl Stage {
     /// How the built-in server is launched, on a new store under `scratch`; the same for every client.
     pub(crate) fn launch_spec(&self, scratch: &Path) -> LaunchSpec {
         let setting = self.setting(scratch);
-        let stage = setting.stage("raw").expect("the folders of a stage");
+        setting.stage("raw").expect("the folders of a stage");
+        let stage = setting.stage_of("raw");
         let spec = setting.launch_spec(&stage, Role::Server, scratch.join("stderr.log"));
         spec.expect("the templates of the built-in target")
     }

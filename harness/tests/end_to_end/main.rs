@@ -21,12 +21,14 @@
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
+//! | `interrupted.rs` | what is left of an interrupt, a kill and a full disk is incomplete for everybody |
 //! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
 //! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
 //! | `second_verifier.rs` | `evidence/verify.py` and `harness verify` believe the same, and notice the same |
 //! | `forged.rs` | evidence that was forged by somebody who has the harness |
+//! | `resealed.rs` | archives made anew by such a forger: found, or another receipt |
 //! | `forged_executions.rs` | the same of durable executions: event logs, what was tried on them, processes beside the server |
 //! | `mutated.rs` | evidence with anything in it changed: no crash, and what is the runner's word |
 //! | `misled.rs` | stores that lead elsewhere, stores that are too many files, seeds with odd things in them |
@@ -63,6 +65,7 @@ mod fingerprint;
 mod forged;
 mod forged_executions;
 mod hostile;
+mod interrupted;
 mod jobs;
 mod kills;
 mod misled;
@@ -77,6 +80,8 @@ mod reference;
 mod refusals;
 mod report;
 mod reruns;
+
+mod resealed;
 mod revisions;
 mod second_verifier;
 mod secrets;
