@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::support::forge::{change, change_observation, change_record, copy, seal_again};
 use crate::support::profile::Profile;
 use crate::support::python::has_python;
-use crate::support::run::{Harness, Report, files};
+use crate::support::run::{Done, Harness, Report, files};
 
 fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../evidence/verify.py")
@@ -40,6 +40,24 @@ fn first(evidence: &Path) -> (i32, String) {
     (code, format!("{:#?}", verified.findings))
 }
 
+/// Fails unless the second verifier believes what is exported of this evidence, and not a byte more, less or other than that.
+fn believes_the_archive_of(done: &Done, evidence: &str) {
+    let exported = done.then().words(&[evidence, "-o", "all.zip"]).call(&["export"]);
+    exported.exits(0);
+    let archive = done.path("all.zip");
+    let (code, text) = second(&archive);
+    assert_eq!(code, 0, "{text}");
+    let bytes = fs::read(&archive).unwrap();
+    let mut flipped = bytes.clone();
+    flipped[10] ^= 1;
+    let damaged = [flipped, [&bytes[..], b"x"].concat(), bytes[..bytes.len() - 1].to_vec()];
+    for bytes in damaged {
+        fs::write(&archive, bytes).unwrap();
+        let (code, text) = second(&archive);
+        assert_eq!((code, done.verify(&archive).code), (1, 1), "{text}");
+    }
+}
+
 /// Finished evidence, which both verifiers believe.
 struct Subject {
     _report: Report,
@@ -53,6 +71,7 @@ impl Subject {
         let (code, text) = second(&root);
         assert_eq!(code, 0, "{text}");
         assert_eq!(first(&root).0, 0);
+        believes_the_archive_of(&report.done, "run");
         Self { _report: report, root }
     }
 
@@ -279,6 +298,7 @@ fn a_proof_is_believed_and_its_matrix_compared() {
     let root = done.path("proof");
     let (code, text) = second(&root);
     assert_eq!(code, 0, "{text}");
+    believes_the_archive_of(&done, "proof");
     change_sealed_proof(&root);
     let (code, text) = second(&root);
     assert_eq!(code, 1, "{text}");
