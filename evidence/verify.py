@@ -208,8 +208,8 @@ def verify_case(root, run, case, frozen, scratch):
         words = judge(check, stated["facts"], plan)
         require(outcomes.get(check["id"]) in words, verdict_file, f"{check['id']} is {words[0]}, judged again")
         paths = [*check.get("expect", {}), *check.get("among", {}), *sum(check.get("same", []), [])]
-        is_read_again = all(tuple(path.split(".")[:3]) in again or tuple(path.split(".")[:2]) in again for path in paths)
-        told["checks judged again" if is_read_again else "checks judged by facts that verdict.json states"] += 1
+        is_again = all(tuple(path.split(".")[:3]) in again or tuple(path.split(".")[:2]) in again for path in paths)
+        told["checks judged again" if is_again else "checks judged by facts that verdict.json states"] += 1
     controls = {run["verdicts"][control]["verdict"] for control in definition.get("controls", [])}
     is_sound = events[-1].get("outcome") == {"how": "finished"} and controls <= {"pass"}
     is_sound = is_sound and all(event["kind"] != "fault-missed" for event in events)
