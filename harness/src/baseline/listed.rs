@@ -18,6 +18,16 @@ const SERVER: &str = "server";
 /// The keys of an entry in the long form.
 const KEYS: [&str; 5] = ["case", "check", "reason", "issue", "until"];
 
+/// Why a key is refused where only `server` may stand. The other file of a run is mistaken for this one.
+fn unknown_beside_server(key: &str) -> String {
+    let verdicts = if ["format", "target", "contract", "verdicts"].contains(&key) {
+        "; if --write-expected wrote this file, compare with it by --expected"
+    } else {
+        ""
+    };
+    format!("unknown key `{key}`; known here: {SERVER}{verdicts}")
+}
+
 /// Reads a list. `name` is what errors call the file, `today` is `YYYY-MM-DD`.
 pub fn read_expected_failures(
     name: &str,
@@ -77,7 +87,7 @@ impl Reading<'_> {
                 let mut list = Vec::new();
                 for (key, node) in mapping {
                     if key.name != SERVER {
-                        let message = format!("unknown key `{}`; known here: {SERVER}", key.name);
+                        let message = unknown_beside_server(&key.name);
                         return Err(refuse(self.name, key.at, message));
                     }
                     list = match node.value {
@@ -288,6 +298,10 @@ mod tests {
             (
                 "client:\n- lost-reply\n",
                 "known.yaml:1:1: unknown key `client`; known here: server",
+            ),
+            (
+                "{\n  \"format\": 1\n}\n",
+                "known.yaml:2:3: unknown key `format`; known here: server; if --write-expected wrote this file, compare with it",
             ),
             (
                 "lost-reply\n",

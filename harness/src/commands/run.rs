@@ -282,13 +282,18 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
     })
 }
 
+/// That nothing can be planted in this target, and how its profile would say how.
+pub(super) fn has_no_defects(target: &str) -> String {
+    format!("{target} has no [defects]; say there which variable tells the server what to get wrong: `env = \"NAME\"`")
+}
+
 /// A defect that nobody plants would make a green run look like a caught defect.
 pub(super) fn check_defect(defect: Option<&str>, target: &Target) -> Result<(), String> {
     let Some(defect) = defect else { return Ok(()) };
     if target.defects_env.is_none() {
         return Err(format!(
-            "--defect {defect}: the target {} has no [defects]",
-            target.name
+            "--defect {defect}: the target {}",
+            has_no_defects(&target.name)
         ));
     }
     let is_built_in = target.source == TargetSource::BuiltIn;

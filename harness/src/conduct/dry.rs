@@ -45,6 +45,8 @@ pub struct DryRun {
     pub plans: Vec<Plan>,
     /// Ids of those that the target lacks a surface for.
     pub unsupported: Vec<String>,
+    /// The same, by the first thing that each of them lacks, in words.
+    pub lacking: BTreeMap<String, Vec<String>>,
 }
 
 /// What is launched beside the server.
@@ -75,10 +77,14 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     }
     let mut plans = Vec::new();
     let mut unsupported = Vec::new();
+    let mut lacking = BTreeMap::new();
     for id in &request.selection.execute {
         let plan = plan_case(&target, case_named(&request.catalogue, id), request)?;
-        if !plan.missing(case_named(&request.catalogue, id)).is_empty() {
+        if let Some(surface) = plan.missing(case_named(&request.catalogue, id)).first() {
             unsupported.push(id.clone());
+            let advice = surface.advice(plan.by_flags).to_owned();
+            let cases: &mut Vec<String> = lacking.entry(advice).or_default();
+            cases.push(id.clone());
         }
         plans.push(plan);
     }
@@ -97,6 +103,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
         tampering: setting.target.tampering.clone(),
         plans,
         unsupported,
+        lacking,
     })
 }
 

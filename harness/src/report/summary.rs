@@ -32,7 +32,11 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
         let line = match step {
             Step::Write(WriteStep { name, .. }) | Step::Send(SendStep { name, .. }) => {
                 if let Some(facts) = facts.get(name) {
-                    lines.push((name.clone(), told(facts) + &said(facts, report.verdict.verdict)));
+                    let mut told = told(facts) + &said(facts, report.verdict.verdict);
+                    if matches!(step, Step::Send(_)) {
+                        told.push_str(missed(facts, report.verdict.verdict));
+                    }
+                    lines.push((name.clone(), told));
                     lines.extend(withheld(facts));
                 }
                 None
@@ -60,6 +64,16 @@ pub(super) fn lines(case: &Case, report: &CaseReport) -> Vec<(String, String)> {
         lines.extend(line);
     }
     lines
+}
+
+/// Where to look when the reply to a request that ran beside others is missing from a case that failed: its server may have
+/// died of it, after the step that sent it.
+fn missed(facts: &Value, verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Fail && facts["answered"] == false && facts["outcome"] == "unknown" {
+        " (what its server wrote then: harness show, with --stderr)"
+    } else {
+        ""
+    }
 }
 
 fn labels(case: &Case) -> impl Iterator<Item = &str> {
@@ -146,11 +160,22 @@ fn text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_long_label_does_not_run_into_its_text() {
         assert_eq!(padded("effects"), "effects       ");
         assert_eq!(padded("the-first-submission"), "the-first-submission ");
+    }
+
+    #[test]
+    fn only_a_reply_that_is_missing_from_a_failed_case_sends_the_reader_to_what_the_server_wrote() {
+        let lost = json!({"answered": false, "outcome": "unknown"});
+        assert!(missed(&lost, Verdict::Fail).contains("--stderr"));
+        assert_eq!(missed(&lost, Verdict::Pass), "");
+        let result = json!({"answered": true, "outcome": "result"});
+        assert_eq!(missed(&result, Verdict::Fail), "");
     }
 }

@@ -136,6 +136,14 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     for part in ["HOME", "looked for by marker", "SIGKILL the tree", "create_order {"] {
         assert!(done.stdout.contains(part), "{part} is not in {}", done.stdout);
     }
+    let all_cases = command(&["--dry-run"], &[]).run_human();
+    let lacks = "unsupported  only a profile (target.toml) can say it: [status] names no tool: crash-after-commit";
+    assert!(all_cases.stdout.contains(lacks), "{}", all_cases.stdout);
+    assert!(
+        !all_cases.stdout.contains("\ncrash-after-commit"),
+        "{}",
+        all_cases.stdout
+    );
     let built_in = Harness::new().words(&["--dry-run", "--format", "json"]).run_human();
     built_in.exits(0).wrote_nothing();
     let plan: serde_json::Value = serde_json::from_str(&built_in.stdout).expect("one JSON document");

@@ -41,6 +41,32 @@ fn problems(json: &Value) -> Vec<&str> {
     problems.map(|problem| problem.as_str().expect("a text")).collect()
 }
 
+/// What a server cannot run nobody asked for, so only what it can run and no defect names is missing from the proof.
+#[test]
+fn a_list_of_ones_own_is_proved_by_what_it_names_and_the_server_can_run() {
+    let defects = "[[defect]]\nname = \"no-ledger\"\nsays = \"it forgets\"\nkills = [\"identical-retry:one-effect\"]\n";
+    let (done, json) = prove(own_words(OWN, defects), &[]);
+    done.exits(1);
+    assert_eq!(json["baseline"]["lost-reply"], "pass");
+    assert_eq!(json["baseline"]["heartbeat"], Value::Null, "it needs workers");
+    let problems = problems(&json);
+    let lonely = |problem: &&str| problem.starts_with("no defect has to be noticed by `");
+    assert!(problems.len() > 10 && problems.iter().all(lonely), "{problems:?}");
+    assert!(!problems.concat().contains("`heartbeat`"), "{problems:?}");
+}
+
+#[test]
+fn a_profile_without_a_way_to_plant_a_defect_is_told_the_key() {
+    let words = ["--target", "own.toml", "--defects", "defects.toml"];
+    let profile = OWN.replace("[defects]\nenv = \"GUARD_DEFECT\"\n", "");
+    assert_ne!(profile, OWN);
+    let harness = Harness::new().file("own.toml", &profile).words(&words);
+    harness
+        .call(&["prove"])
+        .exits(2)
+        .says_only(&["has no [defects]", "`env = \"NAME\"`"]);
+}
+
 #[test]
 fn a_proof_keeps_what_shows_the_named_kills_and_nothing_else() {
     let words = [

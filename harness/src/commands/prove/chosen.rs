@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::super::built_in_defects::{self, BuiltInDefects};
+use super::super::run::has_no_defects;
 use super::ProveArguments;
 use crate::case::{Case, Catalogue, Selection};
 use crate::document;
@@ -23,7 +24,7 @@ pub(super) struct Chosen {
 pub(super) fn chosen(arguments: &ProveArguments, folder: &Path) -> Result<Chosen, String> {
     let target = target(arguments, folder)?;
     if target.defects_env.is_none() {
-        return Err(format!("the target {} has no [defects]", target.name));
+        return Err(format!("the target {}", has_no_defects(&target.name)));
     }
     let lists = lists(arguments, &target, folder)?;
     for name in &arguments.wanted {
@@ -32,7 +33,7 @@ pub(super) fn chosen(arguments: &ProveArguments, folder: &Path) -> Result<Chosen
     let catalogue = Catalogue::embedded();
     let asked = catalogue.select(&arguments.cases, &[]);
     let asked = asked.map_err(|error| error.to_string())?;
-    let mut selection = if arguments.defects.is_some() {
+    let mut selection = if arguments.defects.is_some() && !arguments.cases.is_empty() {
         asked.clone()
     } else {
         of_this_target(arguments, &asked, &lists, &target)?
@@ -40,7 +41,10 @@ pub(super) fn chosen(arguments: &ProveArguments, folder: &Path) -> Result<Chosen
     // Here no case is a gate of its own: the matrix is.
     selection.named.clear();
     let is_wanted = |name: &str| arguments.wanted.is_empty() || arguments.wanted.iter().any(|wanted| wanted == name);
-    let (asked, run) = (cases(&asked.requested), cases(&selection.execute));
+    // Of one's own list nobody asked for cases that the server cannot run, so nobody misses a defect of theirs.
+    let is_own_and_whole = arguments.defects.is_some() && arguments.cases.is_empty();
+    let of = if is_own_and_whole { &selection } else { &asked };
+    let (asked, run) = (cases(&of.requested), cases(&selection.execute));
     let expected = Expected::of(&lists, is_wanted, &catalogue.all(), &asked, &run);
     Ok(Chosen {
         target,
@@ -127,7 +131,7 @@ fn check_defect(arguments: &ProveArguments, name: &str, target: &Target, lists: 
     Err(format!("--defect {name}: {} has no such defect{near}", target.name))
 }
 
-/// The cases by which this built-in server is proved, among those that were asked for. One that was asked for by its name and
+/// The cases by which this server is proved, among those that were asked for. One that was asked for by its name and
 /// belongs to another server is refused, since nothing would be shown by it here.
 fn of_this_target(
     arguments: &ProveArguments,

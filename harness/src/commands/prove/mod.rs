@@ -29,7 +29,7 @@ use chosen::{Chosen, chosen};
 #[command(
     after_help = "First the cases are run without a defect, and must all pass. Then with each defect: every check that it names must \
                   break. Other checks that break with it are printed as such, and nothing depends on them.\n\n\
-                  Of a built-in target those cases are run that its defects name, and those that it can run and nobody's name.\n\n\
+                  Without --case those cases are run that the defects name, and those that the server can run and nobody's name.\n\n\
                   Exit codes: 0 the proof is complete; 1 a defect went unnoticed, a case is named by no defect, or a case does not \
                   pass without one; 2 usage or configuration, a wrong list of defects; 3 a run could not be made, or the output \
                   could not be written; 130 interrupted."
@@ -42,7 +42,7 @@ pub(super) struct ProveArguments {
     #[arg(long = "defect", value_name = "NAME", value_delimiter = ',')]
     wanted: Vec<String>,
     /// The built-in target `reference-server` (when absent) or `reference-execution`, each with defects and cases of its own; or
-    /// the profile of a server of your own, with [defects]
+    /// the profile of a server of your own, in which `[defects] env = "NAME"` is the variable that tells it what to get wrong
     #[arg(long, value_name = "NAME|FILE")]
     target: Option<PathBuf>,
     /// The defects of that server and what must notice each: a TOML file with `format = 1` and, for each, [[defect]] with `name`,

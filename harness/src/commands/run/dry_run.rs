@@ -2,6 +2,7 @@
 
 use super::{ExitStatus, Format};
 use crate::conduct::DryRun;
+use crate::plan::Plan;
 use crate::report::{Printer, Style, plain, span};
 
 /// Prints a dry run.
@@ -51,18 +52,10 @@ fn show_plan(printer: &mut Printer, dry: &DryRun) {
             &format!("{name}, on a copy of the frozen store: {statement}"),
         );
     }
-    for plan in &dry.plans {
+    let can_be_run = |plan: &&Plan| !dry.unsupported.contains(&plan.case);
+    for plan in dry.plans.iter().filter(can_be_run) {
         printer.blank();
-        let is_missing = dry.unsupported.contains(&plan.case);
-        let note = if is_missing {
-            "  unsupported: the target lacks a surface"
-        } else {
-            ""
-        };
-        printer.line(&[span(Style::Bold, plan.case.as_str()), span(Style::Dim, note)]);
-        if is_missing {
-            continue;
-        }
+        printer.line(&[span(Style::Bold, plan.case.as_str())]);
         for (index, step) in plan.steps.iter().enumerate() {
             printer.line(&[
                 span(Style::Dim, format!("  {:>2}  ", index + 1)),
@@ -75,5 +68,12 @@ fn show_plan(printer: &mut Printer, dry: &DryRun) {
                 printer.line(&[plain(format!("      {name}: {} {arguments}", call.tool))]);
             }
         }
+    }
+    if !dry.lacking.is_empty() {
+        printer.blank();
+    }
+    for (advice, cases) in &dry.lacking {
+        let cases = cases.join(", ");
+        printer.line(&[span(Style::Dim, format!("unsupported  {advice}: {cases}"))]);
     }
 }
