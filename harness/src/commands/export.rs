@@ -138,7 +138,8 @@ fn exists(path: &Path) -> String {
 /// Evidence stays as it was sealed: nothing is written into it, for a moment either.
 fn outside_of<'a>(evidence: &Path, paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), (String, ExitStatus)> {
     let root = std::fs::canonicalize(evidence).unwrap_or_else(|_| evidence.to_path_buf());
-    let is_inside = |path: &&PathBuf| std::fs::canonicalize(folder_of(path)).is_ok_and(|folder| folder.starts_with(&root));
+    let is_inside =
+        |path: &&PathBuf| std::fs::canonicalize(folder_of(path)).is_ok_and(|folder| folder.starts_with(&root));
     paths.into_iter().find(is_inside).map_or(Ok(()), |path| {
         let message = format!(
             "{} lies in the evidence, which has to stay as it was sealed; name a file beside it",

@@ -50,6 +50,7 @@
 mod support;
 
 mod archives;
+mod attacked;
 mod baselines;
 mod beside;
 mod blind;

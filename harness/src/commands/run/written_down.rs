@@ -54,7 +54,10 @@ mod tests {
         };
         let told = text(&[found("TOKEN", "a.log"), found("KEY", "b.log"), found("KEY", "c.log")]);
         let told = told.expect("a line");
-        assert!(told.starts_with("the value of KEY, TOKEN was written down in 3 places, first in a.log: "), "{told}");
+        assert!(
+            told.starts_with("the value of KEY, TOKEN was written down in 3 places, first in a.log: "),
+            "{told}"
+        );
         assert_eq!(text(&[]), None);
     }
 }

@@ -5,8 +5,7 @@ use crate::case::{self, Case, is_name_of};
 use crate::digest;
 use crate::document::{DOCUMENT_BYTES_MAX, nearest};
 use crate::record::{
-    Body, CaseSummary, CaseVerdict, Line, Observation, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run,
-    SUMS_FILE,
+    Body, CaseSummary, CaseVerdict, Line, Observation, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run, SUMS_FILE,
 };
 use crate::report::{CaseGlance, Glance, RunGlance};
 
