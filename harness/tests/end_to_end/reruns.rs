@@ -200,13 +200,16 @@ fn a_command_in_place_of_the_one_that_was_kept() {
     assert!(!refused.stderr.contains("it names: command"), "{}", refused.stderr);
 }
 
+/// What a forger does to `run.json`.
+type Change = fn(&mut Value);
+
 /// A variable that is said to be one of defects, of failpoints or of a secret is a variable like any other.
 #[test]
 fn no_variable_is_set_under_another_name_for_it() {
     let done = kept(&Profile::plain());
     let server = plain_server().display().to_string();
     let before = fs::read(done.path("kept/run.json")).unwrap();
-    let named: [(fn(&mut Value), &str); 3] = [
+    let named: [(Change, &str); 3] = [
         (
             |run| {
                 run["target"]["kept"]["defects_env"] = json!("LD_PRELOAD");
