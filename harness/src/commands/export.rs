@@ -67,7 +67,10 @@ fn hand_on(found: &Found, arguments: &ExportArguments) -> Result<(Packed, Handed
     let output = &arguments.output;
     named(output).map_err(|message| (message, ExitStatus::Usage))?;
     let beside = arguments.handing_on.files(output);
-    in_the_way([output, &receipt(output)].into_iter().chain(&beside))?;
+    let receipt = receipt(output);
+    let all: Vec<&PathBuf> = [output, &receipt].into_iter().chain(&beside).collect();
+    in_the_way(all.iter().copied())?;
+    each_of_its_own(&all)?;
     let folder = require_sealed(found).map_err(|error| {
         let status = match error {
             SealedError::Archive { .. } => ExitStatus::Usage,
@@ -76,6 +79,7 @@ fn hand_on(found: &Found, arguments: &ExportArguments) -> Result<(Packed, Handed
         };
         (error.to_string(), status)
     })?;
+    outside_of(&folder, [output].into_iter().chain(&beside))?;
     let prepared = arguments.handing_on.prepare(found, &folder)?;
     let packed = write(&prepared.folder, output)?;
     let handed_on = arguments.handing_on.finish(&prepared, output, &packed)?;
@@ -131,6 +135,40 @@ fn exists(path: &Path) -> String {
     )
 }
 
+/// Evidence stays as it was sealed: nothing is written into it, for a moment either.
+fn outside_of<'a>(evidence: &Path, paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), (String, ExitStatus)> {
+    let root = std::fs::canonicalize(evidence).unwrap_or_else(|_| evidence.to_path_buf());
+    let is_inside =
+        |path: &&PathBuf| std::fs::canonicalize(folder_of(path)).is_ok_and(|folder| folder.starts_with(&root));
+    paths.into_iter().find(is_inside).map_or(Ok(()), |path| {
+        let message = format!(
+            "{} lies in the evidence, which has to stay as it was sealed; name a file beside it",
+            path.display()
+        );
+        Err((message, ExitStatus::Usage))
+    })
+}
+
+/// Two files of one name are known before the first of them is written.
+fn each_of_its_own(paths: &[&PathBuf]) -> Result<(), (String, ExitStatus)> {
+    let place = |path: &Path| {
+        let folder = folder_of(path);
+        let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+        folder.join(path.file_name().unwrap_or_default())
+    };
+    let mut places = std::collections::BTreeSet::new();
+    let twice = paths.iter().find(|path| !places.insert(place(path)));
+    twice.map_or(Ok(()), |path| {
+        let message = format!("{} would be written twice; name another file", path.display());
+        Err((message, ExitStatus::Usage))
+    })
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// A file that has no name yet, or not its own.
 struct Fresh {
     out: BufWriter<tempfile::NamedTempFile>,
@@ -139,8 +177,7 @@ struct Fresh {
 
 impl Fresh {
     fn beside(path: &Path) -> std::io::Result<Self> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
         name.push(".");

@@ -142,13 +142,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Prove(arguments) => guarded(&mut printer, |printer, run| prove::prove(&arguments, run, printer)),
         Command::List(arguments) => list::list(&arguments, &mut printer),
         Command::Explain(arguments) => explain::explain(&arguments, &mut printer),
+        // What is unpacked is removed by the guard, whatever ends this.
+        Command::Show(arguments) if arguments.unpacks() => {
+            guarded(&mut printer, |printer, _| show::show(&arguments, printer))
+        }
         Command::Show(arguments) => show::show(&arguments, &mut printer),
+        Command::Report(arguments) if arguments.unpacks() => {
+            guarded(&mut printer, |printer, _| report::report(&arguments, printer))
+        }
         Command::Report(arguments) => report::report(&arguments, &mut printer),
         Command::Diff(arguments) if arguments.unpacks() => {
             guarded(&mut printer, |printer, _| diff::diff(&arguments, printer))
         }
         Command::Diff(arguments) => diff::diff(&arguments, &mut printer),
-        // What is unpacked is removed by the guard, whatever ends this.
         Command::Verify(arguments) if arguments.unpacks() => {
             guarded(&mut printer, |printer, _| verify::verify(&arguments, printer))
         }

@@ -2,6 +2,7 @@
 
 mod dry_run;
 pub(super) mod status;
+mod written_down;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -201,6 +202,7 @@ fn finish(
             if arguments.story {
                 show_case_lines(printer, &report);
             }
+            written_down::tell(&report.evidence, printer);
             show_end(printer, &report);
             if status == ExitStatus::Interrupted {
                 printer.note("", "interrupted; the evidence holds what was done until then");

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Verified;
-use crate::case::Case;
+use crate::case::{Case, Catalogue};
 use crate::counted::counted;
 use crate::digest;
 use crate::record::{ArtifactDigest, CaseVerdict, ExpectedFailure, HarnessSummary, Host, Run, ServerSeen, Verdict};
@@ -86,7 +86,7 @@ pub struct Required {
 /// Whether a case was executed and passed, judged again.
 pub fn require(case: &str, verified: &Verified) -> Required {
     let problem = match verified.judged.get(case).map(String::as_str) {
-        Some(verdict) if verdict == Verdict::Pass.name() => None,
+        Some(verdict) if verdict == Verdict::Pass.name() => other_case(case, verified),
         Some(verdict) => Some(format!("{case} is required to pass, and is {verdict}")),
         None => {
             let executed: Vec<&str> = verified.judged.keys().map(String::as_str).collect();
@@ -100,6 +100,17 @@ pub fn require(case: &str, verified: &Verified) -> Required {
         case: case.to_owned(),
         problem,
     }
+}
+
+/// Whoever makes evidence can write a case of the same name that asks for nothing, or such a control of it.
+fn other_case(case: &str, verified: &Verified) -> Option<String> {
+    let carried = Catalogue::embedded().get(case)?;
+    let mut relied_on = std::iter::once(&carried.id).chain(&carried.controls);
+    let other = relied_on.find(|id| verified.judged_by_other_files.contains(*id))?;
+    Some(format!(
+        "{case} is required to pass, and {other} was judged by a file of the evidence that is not the case this harness carries; \
+         verify it with a harness that carries that one"
+    ))
 }
 
 /// Whether a file or folder at hand is one that the run says it launched.

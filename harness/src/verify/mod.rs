@@ -88,6 +88,9 @@ pub struct Verified {
     /// What comes of comparing the run with its baseline, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineReport>,
+    /// The cases of this harness's catalogue that were judged by a file of the evidence with other bytes.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub judged_by_other_files: BTreeSet<String>,
     /// The verdict of each case as it comes out now.
     pub judged: BTreeMap<String, String>,
     /// What the run says of itself; absent where its `run.json` cannot be read.
@@ -120,6 +123,7 @@ fn verify_run(evidence: &Evidence) -> Result<(Verified, Option<Rerun>), Evidence
         notes: Vec::new(),
         redacted: Vec::new(),
         baseline: None,
+        judged_by_other_files: BTreeSet::new(),
         judged: BTreeMap::new(),
         about: None,
     };
@@ -178,6 +182,10 @@ fn compare(
                 check_record(&recount, run, &case, &record, verified);
                 verified.judged.insert(id.to_owned(), verdict.verdict.name().to_owned());
                 verified.notes.extend(unknown_revision(run, &case));
+                let carried = Catalogue::embedded().get(id);
+                if carried.is_some_and(|carried| carried.digest != case.digest) {
+                    verified.judged_by_other_files.insert(id.to_owned());
+                }
                 // A run that was killed leaves the case it was in with a record and without a verdict.
                 if verified.finished || run.verdicts.contains_key(id) {
                     differences(evidence, run, &case, &verdict, verified);

@@ -2,7 +2,7 @@
 //!
 //! That a secret stood there, and which bytes the digests of before are of, is the runner's word.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -33,7 +33,11 @@ pub(super) fn look(files: Files<'_>, layout: &mut Layout, verified: &mut Verifie
         Ok(redactions) => {
             verified.redacted = redactions.files.iter().filter_map(told).collect();
             let looked = redactions.files.iter().map(|file| look_at(files, file));
-            looked.filter_map(Result::err).collect()
+            // Each file is read once at most, however often it is named.
+            match named_twice(&redactions.files) {
+                Some(path) => vec![format!("{path} is named twice")],
+                None => looked.filter_map(Result::err).collect(),
+            }
         }
         Err(reason) => vec![reason],
     };
@@ -70,18 +74,36 @@ fn look_at(files: Files<'_>, file: &RedactedFile) -> Result<(), String> {
     if file.masked.is_empty() {
         return Ok(());
     }
+    // Nor are bytes looked at twice: a list could name the whole of a large file as often as it has room.
+    if file.masked.windows(2).any(|two| !follows(&two[0], &two[1])) {
+        return Err(format!("{path}: its places do not follow each other"));
+    }
     if seen.bytes > MASKED_BYTES_MAX {
         return Err(format!("{path} is too large to have been masked"));
     }
     let bytes = plain_file::read_recorded(&files.evidence.root().join(path), seen.bytes);
     let bytes = bytes.map_err(|error| format!("{path}: {error}"))?;
-    match file.masked.iter().find(|place| !is_masked(&bytes, place)) {
+    let mut places = file.masked.clone();
+    places.dedup_by(|next, place| next.in_frame && next.range == place.range);
+    match places.iter().find(|place| !is_masked(&bytes, place)) {
         Some(place) => Err(format!(
             "{path}: bytes {} to {} are not masked",
             place.range.start, place.range.end
         )),
         None => Ok(()),
     }
+}
+
+/// The path of the second entry of one file.
+fn named_twice(files: &[RedactedFile]) -> Option<&str> {
+    let mut paths = BTreeSet::new();
+    let mut named = files.iter().map(|file| file.path.as_str());
+    named.find(|path| !paths.insert(*path))
+}
+
+/// Whether a place comes after another; what was masked in one frame has the place of the frame.
+fn follows(place: &MaskedPlace, next: &MaskedPlace) -> bool {
+    next.range.start >= place.range.end || (place.in_frame && next.in_frame && place.range == next.range)
 }
 
 fn is_masked(bytes: &[u8], place: &MaskedPlace) -> bool {
@@ -124,5 +146,34 @@ mod tests {
                 "{range:?}"
             );
         }
+    }
+
+    #[test]
+    fn no_bytes_are_named_twice_but_those_of_a_frame() {
+        let place = |range, in_frame| MaskedPlace {
+            range,
+            kind: Kind::Shape("a token".to_owned()),
+            in_frame,
+        };
+        for (one, other, expected) in [
+            (place(0..4, false), place(4..8, false), true),
+            (place(0..4, false), place(3..8, false), false),
+            (place(4..8, false), place(0..4, false), false),
+            (place(0..4, false), place(0..4, false), false),
+            (place(0..4, true), place(0..4, true), true),
+            (place(0..4, true), place(0..4, false), false),
+            (place(0..4, true), place(0..8, true), false),
+        ] {
+            assert_eq!(follows(&one, &other), expected, "{one:?} {other:?}");
+        }
+        let file = |path: &str| RedactedFile {
+            path: path.to_owned(),
+            sha256_before: String::new(),
+            sha256_now: String::new(),
+            masked: Vec::new(),
+            digests_put_right: 0,
+        };
+        assert_eq!(named_twice(&[file("a"), file("b"), file("a")]), Some("a"));
+        assert_eq!(named_twice(&[file("a"), file("b")]), None);
     }
 }

@@ -52,6 +52,7 @@
 mod support;
 
 mod archives;
+mod attacked;
 mod baselines;
 mod beside;
 mod blind;

@@ -200,6 +200,43 @@ fn a_command_in_place_of_the_one_that_was_kept() {
     assert!(!refused.stderr.contains("it names: command"), "{}", refused.stderr);
 }
 
+/// What a forger does to `run.json`.
+type Change = fn(&mut Value);
+
+/// A variable that is said to be one of defects, of failpoints or of a secret is a variable like any other.
+#[test]
+fn no_variable_is_set_under_another_name_for_it() {
+    let done = kept(&Profile::plain());
+    let server = plain_server().display().to_string();
+    let before = fs::read(done.path("kept/run.json")).unwrap();
+    let named: [(Change, &str); 3] = [
+        (
+            |run| {
+                run["target"]["kept"]["defects_env"] = json!("LD_PRELOAD");
+                run["defect"] = json!("/tmp/evil.so");
+            },
+            "it names: variable LD_PRELOAD=/tmp/evil.so",
+        ),
+        (
+            |run| run["target"]["kept"]["failpoints_env"] = json!("LD_PRELOAD"),
+            "it names: variable LD_PRELOAD with the failpoint of a case",
+        ),
+        (
+            |run| run["target"]["kept"]["secrets"] = json!({"PATH": {"random": 32}}),
+            "it names: variable PATH with 32 random bytes",
+        ),
+    ];
+    for (name, told) in named {
+        fs::write(done.path("kept/run.json"), &before).unwrap();
+        change(&done.path("kept"), "run.json", name);
+        let command = [&server, "--database", "{data}/orders.sqlite3"];
+        let said = done.then().words(&["kept"]).server(&command).call(&["rerun"]);
+        said.exits(2);
+        assert!(said.stderr.contains(told), "{told:?} is not in:\n{}", said.stderr);
+    }
+    assert!(!done.path("evidence").exists(), "something was run");
+}
+
 #[test]
 fn a_profile_in_place_of_the_one_that_was_kept() {
     let done = kept(&Profile::plain());

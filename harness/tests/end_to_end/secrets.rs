@@ -61,6 +61,24 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
+fn that_a_secret_was_written_down_is_told_when_the_run_ends() {
+    let profile = talkative("echo \"key=<$API_KEY>\"").secret("API_KEY", "random:32");
+    let harness = Harness::new().target(&profile).case("lost-reply");
+    let done = harness.words(&["--evidence", "run"]).run_human();
+    done.exits(0);
+    let told: Vec<&str> = done.stdout.lines().filter(|line| line.starts_with("secret ")).collect();
+    assert_eq!(told.len(), 1, "{}", done.stdout);
+    for part in ["the value of API_KEY was written down in ", "change it", "--redact"] {
+        assert!(told[0].contains(part), "{part:?} is not in {}", told[0]);
+    }
+    assert!(!done.stdout.contains(&key(&done)));
+    let quiet = Harness::new().target(&Profile::plain().secret("API_KEY", "random:32"));
+    let quiet = quiet.case("lost-reply").run_human();
+    quiet.exits(0);
+    assert!(!quiet.stdout.contains("was written down"), "{}", quiet.stdout);
+}
+
+#[test]
 fn evidence_with_a_secret_is_not_handed_on_and_the_secret_is_not_told() {
     let done = leaking();
     let key = key(&done);

@@ -34,10 +34,10 @@ pub(super) struct KeptCase {
 }
 
 impl Kept {
-    /// Reads what can be read.
-    pub(super) fn of(evidence: &Evidence, word: &str) -> Self {
+    /// Reads what can be read; `name` is where the evidence is.
+    pub(super) fn of(evidence: &Evidence, name: &str, word: &str) -> Self {
         let reader = Reader::new(evidence);
-        let glance = glance::glance(evidence, &reader);
+        let glance = glance::glance(name, &reader);
         let cases = glance.cases.iter().map(|case| KeptCase::of(&reader, case)).collect();
         Self {
             word: word.to_owned(),

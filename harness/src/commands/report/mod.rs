@@ -5,12 +5,13 @@ mod kept;
 mod page;
 mod repeat;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use self::kept::Kept;
-use super::{ExitStatus, Format, named_run, refuse};
+use super::taken::{self, Opened};
+use super::{ExitStatus, Format, refuse};
 use crate::matrix::BASELINE;
 use crate::record::{Evidence, Found, ProofFolder};
 use crate::report::Printer;
@@ -21,7 +22,7 @@ const RUNS_NAMED_MAX: usize = 8;
 /// Report a run that is kept: as one HTML file that opens anywhere, or as the text that `harness run` printed
 #[derive(Debug, Args)]
 pub(super) struct ReportArguments {
-    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it
+    /// The run: its folder or archive, `latest`, or the name of a folder under evidence/runs, or a beginning of it
     run: PathBuf,
     /// Write one HTML file, with a picture of each case, its frames, rows and checks; it loads nothing and runs no script
     #[arg(long, value_name = "FILE")]
@@ -31,20 +32,31 @@ pub(super) struct ReportArguments {
     force: bool,
 }
 
+impl ReportArguments {
+    /// Whether something is unpacked, and has to be removed whatever ends this.
+    pub(super) fn unpacks(&self) -> bool {
+        self.run.is_file()
+    }
+}
+
 /// Reports one run.
 pub(super) fn report(arguments: &ReportArguments, printer: &mut Printer) -> ExitStatus {
-    let evidence = match run(&arguments.run, printer) {
-        Ok(evidence) => evidence,
-        Err(status) => return status,
+    let opened = match taken::open(&arguments.run) {
+        Ok(opened) => opened,
+        Err(message) => return refuse(Format::Human, &message, ExitStatus::Usage, printer),
     };
-    let word = arguments.run.display().to_string();
+    let evidence = match run(&opened) {
+        Ok(evidence) => evidence,
+        Err(message) => return refuse(Format::Human, &message, ExitStatus::Usage, printer),
+    };
+    let kept = || Kept::of(evidence, &opened.name, &arguments.run.display().to_string());
     let Some(file) = &arguments.html else {
-        Kept::of(&evidence, &word).print(printer);
+        kept().print(printer);
         return ExitStatus::Success;
     };
     // What would be refused is refused before anything is read.
-    let written = page::may_be_written(file, &evidence, arguments.force)
-        .and_then(|()| page::write(file, &page::of(&Kept::of(&evidence, &word)), arguments.force));
+    let written = page::may_be_written(file, evidence, arguments)
+        .and_then(|()| page::write(file, &page::of(&kept()), arguments.force));
     match written {
         Ok(bytes) => {
             page::say(file, bytes, printer);
@@ -54,21 +66,13 @@ pub(super) fn report(arguments: &ReportArguments, printer: &mut Printer) -> Exit
     }
 }
 
-/// The run that a word names: the one place where evidence comes from.
-fn run(word: &Path, printer: &mut Printer) -> Result<Evidence, ExitStatus> {
-    match named_run(word, Format::Human, printer)? {
+/// The run that is reported: the one place where evidence comes from.
+fn run(opened: &Opened) -> Result<&Evidence, String> {
+    opened.refuse_proof_in_archive()?;
+    match &opened.found {
         Found::Run(evidence) => Ok(evidence),
-        Found::Archive(path) => {
-            let message = format!(
-                "{0} is an archive: `unzip -d FOLDER {0}`, then report FOLDER",
-                path.display()
-            );
-            Err(refuse(Format::Human, &message, ExitStatus::Usage, printer))
-        }
-        Found::Proof(folder) => {
-            let message = is_proof(&folder);
-            Err(refuse(Format::Human, &message, ExitStatus::Usage, printer))
-        }
+        Found::Proof(folder) => Err(is_proof(folder)),
+        Found::Archive(_) => unreachable!("an archive is unpacked"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::super::show::glance::{PROBE, folder, observation};
 use super::super::target_arguments::quoted;
 use super::kept::{Kept, KeptCase};
-use super::repeat;
+use super::{ReportArguments, repeat};
 use crate::digest;
 use crate::record::{Evidence, Reader, SUMS_FILE};
 use crate::report::{CaseGlance, Glance, HtmlCase, HtmlCases, HtmlOf, Printer, Style, html_page, plain, span};
@@ -94,7 +94,7 @@ fn add_record(cases: &mut HtmlCases<'_>, reader: &Reader, of: &HtmlCase<'_>, fol
 }
 
 /// Whether a page may stand there: a report is never put into evidence, nor in the place of anything by mistake.
-pub(super) fn may_be_written(file: &Path, evidence: &Evidence, force: bool) -> Result<(), String> {
+pub(super) fn may_be_written(file: &Path, evidence: &Evidence, arguments: &ReportArguments) -> Result<(), String> {
     let shown = file.display();
     let parent = parent(file);
     let parent = fs::canonicalize(&parent)
@@ -110,12 +110,16 @@ pub(super) fn may_be_written(file: &Path, evidence: &Evidence, force: bool) -> R
             "write {shown}: it lies in the evidence, which has to stay as it was sealed; name a file beside it"
         ));
     }
+    let is_the_archive = arguments.unpacks() && fs::canonicalize(file).ok() == fs::canonicalize(&arguments.run).ok();
     match fs::symlink_metadata(file) {
+        Ok(_) if is_the_archive => Err(format!(
+            "write {shown}: it is the archive that is reported; name another file"
+        )),
         Err(_) => Ok(()),
         Ok(found) if !found.is_file() => Err(format!(
             "write {shown}: what stands there is no plain file; name another"
         )),
-        Ok(_) if force => Ok(()),
+        Ok(_) if arguments.force => Ok(()),
         Ok(_) => Err(format!(
             "write {shown}: it exists already; name another, or add --force to replace it"
         )),

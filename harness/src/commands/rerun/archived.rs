@@ -266,11 +266,16 @@ fn named(run: &Run, kept: &KeptTarget, with_command: bool) -> Vec<String> {
     let sets = std::iter::once((&target.env, &kept.secrets)).chain(rotated);
     for (env, secrets) in sets {
         lines.extend(env.iter().map(|(name, value)| format!("variable {name}={value}")));
-        lines.extend(secrets.iter().filter_map(|(name, secret)| match secret {
-            KeptSecret::Env(variable) => Some(format!("variable {name} with the value of your {variable}")),
-            KeptSecret::Random(_) => None,
+        lines.extend(secrets.iter().map(|(name, secret)| match secret {
+            KeptSecret::Env(variable) => format!("variable {name} with the value of your {variable}"),
+            KeptSecret::Random(bytes) => format!("variable {name} with {bytes} random bytes"),
         }));
     }
+    // Any variable can be called one of defects or failpoints, also one that a dynamic linker or an interpreter reads.
+    let planted = kept.defects_env.as_ref().zip(run.defect.as_ref());
+    lines.extend(planted.map(|(name, defect)| format!("variable {name}={defect}")));
+    let failpoints = kept.failpoints_env.iter();
+    lines.extend(failpoints.map(|name| format!("variable {name} with the failpoint of a case")));
     for (role, env) in &kept.process_env {
         lines.extend(
             env.iter()

@@ -5,8 +5,7 @@ use crate::case::{self, Case, is_name_of};
 use crate::digest;
 use crate::document::{DOCUMENT_BYTES_MAX, nearest};
 use crate::record::{
-    Body, CaseSummary, CaseVerdict, Evidence, Line, Observation, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run,
-    SUMS_FILE,
+    Body, CaseSummary, CaseVerdict, Line, Observation, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run, SUMS_FILE,
 };
 use crate::report::{CaseGlance, Glance, RunGlance};
 
@@ -36,8 +35,8 @@ pub(in crate::commands) fn run(reader: &Reader) -> Result<Box<Run>, String> {
     Ok(Box::new(run))
 }
 
-/// A whole run.
-pub(in crate::commands) fn glance(evidence: &Evidence, reader: &Reader) -> RunGlance {
+/// A whole run; `evidence` is what the user calls it.
+pub(in crate::commands) fn glance(evidence: &str, reader: &Reader) -> RunGlance {
     let (run, problem) = match run(reader) {
         Ok(run) => (Some(run), None),
         Err(problem) => (None, Some(problem)),
@@ -45,7 +44,7 @@ pub(in crate::commands) fn glance(evidence: &Evidence, reader: &Reader) -> RunGl
     let cases = ids(reader, run.as_deref());
     RunGlance {
         format: SHOW_FORMAT,
-        evidence: evidence.root().display().to_string(),
+        evidence: evidence.to_owned(),
         sealed: reader.head(SUMS_FILE, 0).is_ok(),
         baseline: run.as_deref().and_then(|run| compared(reader, run)),
         probe: record(reader, PROBE).ok(),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::glance::{PROBE, SHOW_FORMAT, folder, glance, observation, part};
-use super::{ExitStatus, Format, named_run, refuse, story};
+use super::{ExitStatus, Format, refuse, story, taken};
 use crate::record::{Body, Event, Found, Line, Reader, ReaderError};
 use crate::report::{
     CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_overview, span,
@@ -28,7 +28,7 @@ const LOG_BYTES_MAX: u64 = 256 * 1024;
     reason = "each is a flag of its own on the command line"
 )]
 pub(super) struct ShowArguments {
-    /// The run: its folder, `latest`, or the name of a folder under evidence/runs, or a beginning of it; of a proof, its runs
+    /// The run: its folder or archive, `latest`, or the name of a folder under evidence/runs, or a beginning of it; of a proof, its runs
     run: PathBuf,
     /// Id, family/id, or number of a case of the run, `probe` for the handshake, or
     /// `calibration` and `calibration-two` for the search for the effect; without it, an overview
@@ -90,6 +90,13 @@ struct Shown<'a> {
     case: Option<CaseGlance>,
 }
 
+impl ShowArguments {
+    /// Whether something is unpacked, and has to be removed whatever ends this.
+    pub(super) fn unpacks(&self) -> bool {
+        self.run.is_file()
+    }
+}
+
 /// Shows one run, or one part of it.
 pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStatus {
     if arguments.stderr && arguments.format == Format::Jsonl {
@@ -102,21 +109,21 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
     {
         return status;
     }
-    let evidence = match named_run(&arguments.run, arguments.format, printer) {
-        Ok(Found::Run(evidence)) => evidence,
-        Ok(Found::Proof(folder)) => return proof::show(arguments, &folder, printer),
-        Ok(Found::Archive(path)) => {
-            let message = format!(
-                "{} is a file: unpack an archive to show it (`unzip -d FOLDER`)",
-                path.display()
-            );
-            return refuse(arguments.format, &message, ExitStatus::Usage, printer);
-        }
-        Err(status) => return status,
+    let opened = taken::open(&arguments.run).and_then(|opened| {
+        opened.refuse_proof_in_archive()?;
+        Ok(opened)
+    });
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(message) => return refuse(arguments.format, &message, ExitStatus::Usage, printer),
     };
-    let reader = Reader::new(&evidence);
+    let reader = match &opened.found {
+        Found::Run(evidence) => Reader::new(evidence),
+        Found::Proof(folder) => return proof::show(arguments, folder, printer),
+        Found::Archive(_) => unreachable!("an archive is unpacked"),
+    };
     let Some(word) = &arguments.case else {
-        let glance = glance(&evidence, &reader);
+        let glance = glance(&opened.name, &reader);
         match arguments.format {
             Format::Human => show_overview(printer, &glance, &arguments.run.display().to_string()),
             Format::Json => printer.json(&glance),
@@ -132,7 +139,7 @@ pub(super) fn show(arguments: &ShowArguments, printer: &mut Printer) -> ExitStat
     let shown = Shown {
         arguments,
         reader,
-        evidence: evidence.root().display().to_string(),
+        evidence: opened.name.clone(),
         folder: case.as_ref().map_or(PROBE.to_owned(), |case| folder(&case.case)),
         case,
     };
