@@ -27,11 +27,15 @@ pub(super) async fn observe(
     let Some(session) = session.filter(|_| !is_read(&live)) else {
         return Ok(live);
     };
+    // Whoever the case has paused stands still for longer than this look.
+    let stays_paused = session.is_paused();
     let paused = session.pause(scribe).await?;
     let paused = paused.filter(|paused| observer.is_open_in(paused));
     let frozen =
         paused.map(|paused| observer.frozen_beside(plan, label, folder, (When::Now, Tried::default()), &paused));
-    session.resume(scribe)?;
+    if !stays_paused {
+        session.resume(scribe)?;
+    }
     // What went wrong with the copy is no news: that the store could not be read is said already.
     let frozen = frozen.and_then(Result::ok).filter(is_read);
     Ok(frozen.unwrap_or(live))

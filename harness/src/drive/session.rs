@@ -46,6 +46,8 @@ pub(super) struct Session {
     /// Frames that came while something else was waited for.
     unclaimed: Vec<Value>,
     sent_bytes: u64,
+    /// Whether it was told to stand still, and not yet to go on.
+    is_paused: bool,
     /// Where its standard error goes.
     stderr_file: PathBuf,
     /// What came that is no reply, in words, and whether it may have been meant as one; the first of its kind.
@@ -108,6 +110,7 @@ impl Session {
             late_probe: None,
             unclaimed: Vec::new(),
             sent_bytes: 0,
+            is_paused: false,
             stderr_file: spec.stderr_file.clone(),
             instead: None,
         })
@@ -336,13 +339,20 @@ impl Session {
         if self.outside.is_some() {
             return Ok(None);
         }
+        self.is_paused = true;
         let paused = self.launched.process.pause().await;
         self.signalled(scribe, "SIGSTOP", paused.signalled.len())?;
         Ok((paused.running == 0).then_some(paused.signalled))
     }
 
+    /// Whether it was paused and stands still since.
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     /// Lets it go on.
     pub(super) fn resume(&mut self, scribe: &mut Scribe) -> Result<(), DriveError> {
+        self.is_paused = false;
         let resumed = if self.outside.is_some() {
             0
         } else {

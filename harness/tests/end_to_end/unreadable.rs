@@ -122,3 +122,64 @@ fn a_server_that_exits_between_commit_and_reply_has_its_effect_seen() {
     run.exits(0);
     assert_eq!(run.fact("lost-reply", "/attempt/moment"), "effect");
 }
+
+/// A look at a store that cannot be read pauses the server for as long as it takes; one that the case has paused is not let go.
+#[test]
+fn who_is_paused_by_a_case_is_not_resumed_by_a_look_at_its_store() {
+    let case = r#"
+format   = 1
+id       = "paused"
+family   = "mine"
+revision = 1
+title    = "a paused server is looked at"
+proves   = "A look changes nothing."
+matters  = "Whoever is paused must not act."
+needs    = ["write", "read.effects"]
+controls = ["sees-duplicates"]
+
+[[step]]
+start = "server"
+[[step]]
+write = "A"
+[[step]]
+observe = "awake"
+[[step]]
+pause = "server"
+[[step]]
+observe = "asleep"
+[[step]]
+resume = "server"
+[[step]]
+stop = "server"
+[[step]]
+observe = "end"
+when    = "quiet"
+
+[[check]]
+id     = "one-effect"
+about  = true
+basis  = "contract"
+say    = "the write was done more than once"
+expect = { "end.effects.A" = 1 }
+"#;
+    let profile = Profile::plain().part(
+        "read.ledger",
+        "sql = \"SELECT misspelt FROM keys WHERE key = $operation\"",
+    );
+    let harness = Harness::new().target(&profile).file("paused.toml", case);
+    let run = harness.words(&["--case-file", "paused.toml"]).run();
+    run.exits(0);
+    let record = run.record("paused");
+    let told = record.iter().filter_map(|event| match event["kind"].as_str()? {
+        "signalled" => event["signal"].as_str(),
+        "observed" => event["label"].as_str(),
+        _ => None,
+    });
+    let told: Vec<&str> = told.collect();
+    assert_eq!(
+        told,
+        [
+            "SIGSTOP", "SIGCONT", "awake", "SIGSTOP", "SIGSTOP", "asleep", "SIGCONT", "end"
+        ]
+    );
+}

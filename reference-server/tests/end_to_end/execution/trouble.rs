@@ -246,6 +246,27 @@ fn an_outside_effect_that_cannot_be_made_is_said_with_its_path_and_made_later() 
     assert_eq!(bench.count("issues"), 1);
 }
 
+/// A full disk cuts a line short, also in the middle of a character.
+#[test]
+fn an_outside_effect_begins_behind_a_line_that_was_cut_short() {
+    let bench = Bench::new();
+    submitted(&mut bench.start(), "k-1", &plain_issue());
+    let path = bench.path("outside.jsonl");
+    let cut_short = b"{\"key\":\"another\",\"title\":\"\xc3";
+    fs::write(&path, cut_short).unwrap();
+    let said = bench
+        .launch_of(WORK)
+        .env("GUARD_OUTSIDE", path.to_str().unwrap())
+        .said();
+    assert_eq!((said.code, said.stderr.as_str()), (0, ""));
+    let written = fs::read(&path).unwrap();
+    let own = written.strip_prefix(cut_short.as_slice()).unwrap();
+    let own = own.strip_prefix(b"\n").expect("a line of its own");
+    let own: serde_json::Value = serde_json::from_slice(own).unwrap();
+    assert_eq!(own["title"], plain_issue()["title"]);
+    assert_eq!(bench.count("issues"), 1);
+}
+
 /// What one reaper has done, the other does not do again.
 #[test]
 fn two_reapers_expire_each_lease_and_promote_each_retry_once() {
