@@ -82,7 +82,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
         let plan = plan_case(&target, case_named(&request.catalogue, id), request)?;
         if let Some(surface) = plan.missing(case_named(&request.catalogue, id)).first() {
             unsupported.push(id.clone());
-            let advice = surface.advice(plan.by_flags).to_owned();
+            let advice = surface.advice(plan.by_flags);
             let cases: &mut Vec<String> = lacking.entry(advice).or_default();
             cases.push(id.clone());
         }
