@@ -98,22 +98,7 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         };
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let message = format!("start the runtime: {error}");
-            return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
-        }
-    };
-    runtime.block_on(async {
-        let mut interrupts = match Interrupts::listen() {
-            Ok(interrupts) => interrupts,
-            Err(error) => {
-                let message = format!("listen for signals: {error}");
-                return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
-            }
-        };
+    interruptible(arguments.format, printer, async |interrupts, printer| {
         let folder = request.folder.clone();
         let mut tell = |progress: Progress<'_>| {
             if let (Progress::CaseJudged(case, report, control), true) = (&progress, arguments.story) {
@@ -122,9 +107,33 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
                 show_progress(arguments.format, printer, &progress);
             }
         };
-        match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
+        match Box::pin(conduct(request, interrupts, &mut tell)).await {
             Ok((report, state)) => finish(arguments, report, state, part_of.as_deref(), printer),
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
+        }
+    })
+}
+
+/// Does what an interrupt can end, on a runtime of its own.
+pub(super) fn interruptible(
+    format: Format,
+    printer: &mut Printer,
+    act: impl AsyncFnOnce(&mut Interrupts, &mut Printer) -> ExitStatus,
+) -> ExitStatus {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let message = format!("start the runtime: {error}");
+            return refuse(format, &message, ExitStatus::Inconclusive, printer);
+        }
+    };
+    runtime.block_on(async {
+        match Interrupts::listen() {
+            Ok(mut interrupts) => act(&mut interrupts, printer).await,
+            Err(error) => {
+                let message = format!("listen for signals: {error}");
+                refuse(format, &message, ExitStatus::Inconclusive, printer)
+            }
         }
     })
 }

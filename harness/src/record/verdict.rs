@@ -127,6 +127,24 @@ impl CheckOutcome {
     }
 }
 
+impl CaseVerdict {
+    /// Every check: what is broken first, and of that what the case is about.
+    pub fn checks_worst_first(&self) -> Vec<&CheckResult> {
+        let rank = |outcome| match outcome {
+            CheckOutcome::Broken | CheckOutcome::Unguarded => 0,
+            CheckOutcome::Inconclusive => 1,
+            CheckOutcome::Warning => 2,
+            CheckOutcome::Noted => 3,
+            CheckOutcome::Held => 4,
+            CheckOutcome::NotJudged => 5,
+            CheckOutcome::NotApplicable => 6,
+        };
+        let mut checks: Vec<&CheckResult> = self.checks.iter().collect();
+        checks.sort_by_key(|check| (rank(check.outcome), !check.about));
+        checks
+    }
+}
+
 /// One path of a check that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -19,7 +19,7 @@ use super::target_arguments::quoted;
 use super::{ExitStatus, Format, diff as diff_command, refuse, run};
 use crate::conduct::{Progress, Repeat, Request, conduct, fresh_naming, jobs};
 use crate::diff::{RunDiff, Side, compare_runs};
-use crate::drive::guard::{Interrupts, Run as GuardedRun};
+use crate::drive::guard::Run as GuardedRun;
 use crate::record::{Baseline, Evidence, RunState};
 use crate::report::{Printer, RunReport, Style, plain, show_diff, show_end, span};
 
@@ -84,22 +84,7 @@ pub(super) fn rerun(arguments: &RerunArguments, guarded: &GuardedRun, printer: &
     };
     let side = &taken.side;
     let only = archived.selection.execute.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let message = format!("start the runtime: {error}");
-            return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
-        }
-    };
-    runtime.block_on(async {
-        let mut interrupts = match Interrupts::listen() {
-            Ok(interrupts) => interrupts,
-            Err(error) => {
-                let message = format!("listen for signals: {error}");
-                return refuse(arguments.format, &message, ExitStatus::Inconclusive, printer);
-            }
-        };
+    run::interruptible(arguments.format, printer, async |interrupts, printer| {
         let folder = request.folder.clone();
         let mut tell = |progress: Progress<'_>| {
             if let (Format::Human, Progress::Begins(_)) = (arguments.format, &progress) {
@@ -107,7 +92,7 @@ pub(super) fn rerun(arguments: &RerunArguments, guarded: &GuardedRun, printer: &
             }
             run::show_progress(arguments.format, printer, &progress);
         };
-        match Box::pin(conduct(request, &mut interrupts, &mut tell)).await {
+        match Box::pin(conduct(request, interrupts, &mut tell)).await {
             Ok((report, state)) => {
                 let compared = compare(side, &folder.join(&report.evidence), &report.evidence, &only);
                 finish(arguments, &archived.notes, (report, state), compared, printer)

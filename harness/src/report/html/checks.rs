@@ -21,8 +21,6 @@ pub(super) fn write(markup: &mut Markup, case: Option<&Case>, contract: Option<&
         return;
     }
     markup.leaf("h3", &[], "What was expected, and what was found");
-    let mut checks: Vec<&CheckResult> = verdict.checks.iter().collect();
-    checks.sort_by_key(|check| (rank(check.outcome), !check.about));
     scrolling(markup, "Checks", |markup| {
         let caption = "★ is what the case is about. end.effects.A is: of what was observed at end, the effects of A.";
         markup.leaf("caption", &[], caption);
@@ -33,7 +31,7 @@ pub(super) fn write(markup: &mut Markup, case: Option<&Case>, contract: Option<&
                 }
             });
         });
-        for check in checks {
+        for check in verdict.checks_worst_first() {
             let defined = case.and_then(|case| case.checks.iter().find(|known| known.id == check.id));
             markup.element("tbody", &[], |markup| {
                 write_check(markup, check, defined, contract, verdict);
@@ -124,18 +122,6 @@ fn fact<'a>(verdict: &'a CaseVerdict, path: &str) -> Option<&'a Value> {
 
 fn told(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn rank(outcome: CheckOutcome) -> u8 {
-    match outcome {
-        CheckOutcome::Broken | CheckOutcome::Unguarded => 0,
-        CheckOutcome::Inconclusive => 1,
-        CheckOutcome::Warning => 2,
-        CheckOutcome::Noted => 3,
-        CheckOutcome::Held => 4,
-        CheckOutcome::NotJudged => 5,
-        CheckOutcome::NotApplicable => 6,
-    }
 }
 
 fn look(outcome: CheckOutcome) -> (&'static str, &'static str) {

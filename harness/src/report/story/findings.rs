@@ -33,10 +33,8 @@ impl<'a> Findings<'a> {
             "paths",
             "`end.effects.A` is: of what was observed at `end`, the effects of A. ★ is what the case is about.",
         );
-        let mut checks: Vec<&CheckResult> = self.verdict.checks.iter().collect();
-        checks.sort_by_key(|check| (rank(check.outcome), !check.about));
         let (mut held, mut aside) = (Vec::new(), Vec::new());
-        for check in checks {
+        for check in self.verdict.checks_worst_first() {
             match check.outcome {
                 CheckOutcome::Broken
                 | CheckOutcome::Unguarded
@@ -243,18 +241,6 @@ fn gather(groups: &mut Vec<(String, Vec<String>)>, key: String, text: String) {
 
 fn about(check: &CheckResult) -> &'static str {
     if check.about { " ★" } else { "" }
-}
-
-fn rank(outcome: CheckOutcome) -> u8 {
-    match outcome {
-        CheckOutcome::Broken | CheckOutcome::Unguarded => 0,
-        CheckOutcome::Inconclusive => 1,
-        CheckOutcome::Warning => 2,
-        CheckOutcome::Noted => 3,
-        CheckOutcome::Held => 4,
-        CheckOutcome::NotJudged => 5,
-        CheckOutcome::NotApplicable => 6,
-    }
 }
 
 fn label(outcome: CheckOutcome) -> (&'static str, Style) {
