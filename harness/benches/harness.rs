@@ -7,12 +7,13 @@
 //! cargo bench -p harness -- --folder DIR          the stores and the evidence on another disk
 //! ```
 //!
-//! Four questions, each answered by minimum, median and 90th percentile over the rounds:
+//! Five questions, each answered by minimum, median and 90th percentile over the rounds:
 //!
 //! - [`lost_reply`]: the wall time of `harness run --case lost-reply` on the built-in reference server, and its parts.
 //! - [`frames`]: frames per second through the driver with recording on, beside a bare client on the same server.
 //! - [`writes`]: guarded writes per second, beside bare SQLite commits of the same durability on the same disk.
 //! - [`evidence`]: MB/s of verifying, exporting and showing a whole run, beside `sha256sum` on the same bytes.
+//! - [`many`]: how long a page of a hundred cases with ten thousand frames takes, and what else looks at such a run.
 //!
 //! What stands beside each other is measured in turns within one run, first one first and then the other, because only
 //! a ratio means something on a machine that does other things too. Percentiles are of the number that is printed: the
@@ -32,6 +33,8 @@ mod evidence;
 mod frames;
 #[path = "harness/lost_reply.rs"]
 mod lost_reply;
+#[path = "harness/many.rs"]
+mod many;
 #[path = "harness/raw_server.rs"]
 mod raw_server;
 #[path = "harness/report.rs"]
@@ -93,6 +96,7 @@ fn measure(scratch: &Path, rounds: u32) -> report::Report {
             frames::measure(&stage, rounds),
             writes::measure(&stage, rounds),
             evidence::measure(&stage, rounds),
+            many::measure(&stage, rounds),
         ],
     )
 }

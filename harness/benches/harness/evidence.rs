@@ -57,7 +57,8 @@ pub(crate) fn measure(stage: &Stage, rounds: u32) -> Section {
     }
 }
 
-fn run(stage: &Stage, folder: &Path, arguments: &[&str]) {
+/// Runs the harness in the folder; it must be content.
+pub(crate) fn run(stage: &Stage, folder: &Path, arguments: &[&str]) {
     let output = stage.command(folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(

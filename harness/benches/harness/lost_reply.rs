@@ -13,7 +13,7 @@ use harness::record::{Body, CaseFolder, Direction, Event, Evidence, Record, Run}
 use serde_json::Value;
 
 use crate::report::{Row, Section, Unit};
-use crate::stage::{CASE, Stage, case, timed};
+use crate::stage::{CASE, Stage, case, milliseconds, timed};
 
 /// The case that proves that the read-back counts; it runs before the other.
 const CONTROL: &str = "sees-duplicates";
@@ -79,10 +79,6 @@ pub(crate) fn measure(stage: &Stage, rounds: u32) -> Section {
         about: format!("`harness run --case {CASE} --format json` on the built-in reference server"),
         rows: PARTS.into_iter().map(row).collect(),
     }
-}
-
-fn milliseconds(micros: u64) -> f64 {
-    std::time::Duration::from_micros(micros).as_secs_f64() * 1000.0
 }
 
 fn once(stage: &Stage, round: u32) -> Micros {

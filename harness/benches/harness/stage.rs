@@ -109,6 +109,11 @@ pub(crate) fn timed<T>(act: impl FnOnce() -> T) -> (T, u64) {
     (done, clock.stamp().micros)
 }
 
+/// A time, in milliseconds.
+pub(crate) fn milliseconds(micros: u64) -> f64 {
+    Duration::from_micros(micros).as_secs_f64() * 1000.0
+}
+
 /// How many a second.
 pub(crate) fn per_second(count: u32, micros: u64) -> f64 {
     f64::from(count) / Duration::from_micros(micros.max(1)).as_secs_f64()
