@@ -21,6 +21,7 @@ pub mod judge;
 #[cfg(feature = "libtest")]
 pub mod libtest;
 pub mod matrix;
+mod parallel;
 mod plain_file;
 pub mod plan;
 pub mod protocol;

@@ -8,6 +8,7 @@ use crate::case::{ObserveStep, Step};
 use crate::record::{Body, Finding, Inventory, Observation, REDACTIONS_FILE, ReadFrom, Record};
 
 /// The files that there can be, and those of them that there must be.
+#[derive(Default)]
 pub(super) struct Layout {
     files: BTreeSet<String>,
     /// With a slash at the end. What is in one is compared elsewhere, or is the runner's word.
@@ -24,6 +25,13 @@ impl Layout {
             folders: vec!["probe/".to_owned()],
             logs: BTreeSet::new(),
         }
+    }
+
+    /// What else there can be.
+    pub(super) fn join(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.folders.extend(other.folders);
+        self.logs.extend(other.logs);
     }
 
     /// What a case in the folder `place` has, after its record.

@@ -38,6 +38,7 @@ use crate::case::{self, Case, Catalogue};
 use crate::document;
 use crate::drive::clock::Deadline;
 use crate::judge::{JUDGE_VERSION, gate_by_controls, judge};
+use crate::parallel;
 use crate::plain_file;
 use crate::record::{
     CaseFolder, CaseVerdict, CheckResult, Evidence, EvidenceError, Finding, Inventory, RUN_FORMAT, Record, Run,
@@ -48,7 +49,7 @@ pub use about::{About, ArtifactCompared, NOT_SHOWN, Required, compare_artifact, 
 pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, verify_archive};
 use layout::Layout;
 pub use proof::{VerifiedProof, verify_proof};
-use recount::Recount;
+use recount::{Recount, Recounted};
 pub use search::CountedBy;
 use store::Files;
 
@@ -97,9 +98,12 @@ pub struct Verified {
     pub about: Option<About>,
 }
 
+/// So many cases are looked at again before their verdicts are compared: what is in memory at once does not grow with the run.
+const CASES_AT_ONCE: usize = 32;
+
 /// Verifies the evidence of one run.
 pub fn verify(evidence: &Evidence) -> Result<Verified, EvidenceError> {
-    Ok(verify_run(evidence)?.0)
+    Ok(verify_run(evidence, parallel::threads())?.0)
 }
 
 /// A run as it comes out again, for what is derived from several.
@@ -109,7 +113,7 @@ struct Rerun {
     verdicts: Vec<CaseVerdict>,
 }
 
-fn verify_run(evidence: &Evidence) -> Result<(Verified, Option<Rerun>), EvidenceError> {
+fn verify_run(evidence: &Evidence, threads: usize) -> Result<(Verified, Option<Rerun>), EvidenceError> {
     let inventory = evidence.inventory()?;
     let mut verified = Verified {
         target: "unknown".to_owned(),
@@ -141,7 +145,7 @@ fn verify_run(evidence: &Evidence) -> Result<(Verified, Option<Rerun>), Evidence
             verified.findings.push(format!("run.json: {reason}"));
         }
         Ok(run) => {
-            let (cases, verdicts) = compare(evidence, &inventory, &run, &mut verified);
+            let (cases, verdicts) = compare(evidence, &inventory, &run, threads, &mut verified);
             verified.about = Some(About::of(&run, &cases, &verdicts));
             return Ok((verified, Some(Rerun { run, cases, verdicts })));
         }
@@ -154,6 +158,7 @@ fn compare(
     evidence: &Evidence,
     inventory: &Inventory,
     run: &Run,
+    threads: usize,
     verified: &mut Verified,
 ) -> (Vec<Case>, Vec<CaseVerdict>) {
     verified.target.clone_from(&run.target.name);
@@ -168,36 +173,25 @@ fn compare(
     let mut layout = Layout::of_a_run();
     redacted::look(files, &mut layout, verified);
     verified.counted_by = search::search_again(files, run, &mut layout, verified);
-    for id in executed(run) {
-        let place = format!("cases/{id}");
-        match rejudge(&evidence.case(id), id, &done) {
-            Ok((case, record, verdict)) => {
-                layout.add_case(&place, &record);
-                let recount = Recount {
-                    files,
-                    folder: evidence.case(id),
-                    place,
-                    deadline,
-                };
-                check_record(&recount, run, &case, &record, verified);
-                verified.judged.insert(id.to_owned(), verdict.verdict.name().to_owned());
-                verified.notes.extend(unknown_revision(run, &case));
-                let carried = Catalogue::embedded().get(id);
-                if carried.is_some_and(|carried| carried.digest != case.digest) {
-                    verified.judged_by_other_files.insert(id.to_owned());
+    let ids: Vec<&str> = executed(run).collect();
+    for ids in ids.chunks(CASES_AT_ONCE) {
+        let look = |id: &&str| CaseAgain::look(files, run, id, deadline);
+        for (id, again) in ids.iter().zip(parallel::map(ids, threads, &mut |_| {}, look)) {
+            match again {
+                Ok(again) => {
+                    let (case, verdict) = again.compare(evidence, run, &done, &mut layout, verified);
+                    done.push(as_a_control(verdict));
+                    cases.push(case);
                 }
-                // A run that was killed leaves the case it was in with a record and without a verdict.
-                if verified.finished || run.verdicts.contains_key(id) {
-                    differences(evidence, run, &case, &verdict, verified);
+                // A run that was killed has no folder of the cases after the one it was in.
+                Err(_) if !verified.finished && !run.verdicts.contains_key(*id) => {
+                    layout.add_unread(&format!("cases/{id}"));
                 }
-                done.push(as_a_control(verdict));
-                cases.push(case);
-            }
-            // And those after it without a folder.
-            Err(_) if !verified.finished && !run.verdicts.contains_key(id) => layout.add_unread(&place),
-            Err(reason) => {
-                layout.add_unread(&place);
-                verified.findings.push(format!("{place}: {reason}"));
+                Err(reason) => {
+                    let place = format!("cases/{id}");
+                    layout.add_unread(&place);
+                    verified.findings.push(format!("{place}: {reason}"));
+                }
             }
         }
     }
@@ -273,9 +267,70 @@ fn as_a_control(verdict: CaseVerdict) -> CaseVerdict {
     }
 }
 
+/// A case looked at again by itself, before its controls are asked.
+struct CaseAgain {
+    case: Case,
+    verdict: CaseVerdict,
+    layout: Layout,
+    recounted: Recounted,
+}
+
+impl CaseAgain {
+    fn look(files: Files<'_>, run: &Run, id: &str, deadline: Deadline) -> Result<Self, String> {
+        let place = format!("cases/{id}");
+        let (case, record, verdict) = judge_alone(&files.evidence.case(id), id)?;
+        let mut layout = Layout::default();
+        layout.add_case(&place, &record);
+        let recount = Recount {
+            files,
+            folder: files.evidence.case(id),
+            place,
+            deadline,
+        };
+        let recounted = check_record(&recount, run, &case, &record);
+        Ok(Self {
+            case,
+            verdict,
+            layout,
+            recounted,
+        })
+    }
+
+    /// Adds what it came to, and compares its verdict; the case, and its verdict after its controls.
+    fn compare(
+        self,
+        evidence: &Evidence,
+        run: &Run,
+        done: &[CaseVerdict],
+        layout: &mut Layout,
+        verified: &mut Verified,
+    ) -> (Case, CaseVerdict) {
+        let Self { case, .. } = self;
+        let id = &case.id;
+        layout.join(self.layout);
+        verified.counted_again += self.recounted.counted_again;
+        verified.runners_word += self.recounted.runners_word;
+        verified.findings.extend(self.recounted.findings);
+        verified.notes.extend(self.recounted.notes);
+        let verdict = gate_by_controls(self.verdict, &case, done);
+        (verified.judged).insert(id.clone(), verdict.verdict.name().to_owned());
+        verified.notes.extend(unknown_revision(run, &case));
+        let carried = Catalogue::embedded().get(id);
+        if carried.is_some_and(|carried| carried.digest != case.digest) {
+            verified.judged_by_other_files.insert(id.clone());
+        }
+        // A run that was killed leaves the case it was in with a record and without a verdict.
+        if verified.finished || run.verdicts.contains_key(id) {
+            differences(evidence, run, &case, &verdict, verified);
+        }
+        (case, verdict)
+    }
+}
+
 /// Whether a record belongs to its run, case and stores.
-fn check_record(recount: &Recount<'_>, run: &Run, case: &Case, record: &Record, verified: &mut Verified) {
-    let Some(plan) = record.plan() else { return };
+fn check_record(recount: &Recount<'_>, run: &Run, case: &Case, record: &Record) -> Recounted {
+    let mut recounted = Recounted::default();
+    let Some(plan) = record.plan() else { return recounted };
     let place = &recount.place;
     let found = [
         planned::spliced(place, plan, run),
@@ -283,22 +338,30 @@ fn check_record(recount: &Recount<'_>, run: &Run, case: &Case, record: &Record, 
         planned::reads_otherwise(place, plan, &run.target),
         planned::offers_otherwise(place, plan, &run.target),
     ];
-    verified.findings.extend(found.into_iter().flatten());
+    recounted.findings.extend(found.into_iter().flatten());
     let launched = launched::launched_otherwise(place, plan, record, &run.target);
-    verified.findings.extend(launched);
+    recounted.findings.extend(launched);
     let (wanted, found) = planned::observations(place, plan, record, run);
-    verified.findings.extend(found);
-    recount.all(&wanted, record, verified);
+    recounted.findings.extend(found);
+    recount.all(&wanted, record, &mut recounted);
+    recounted
 }
 
 fn rejudge(folder: &CaseFolder, id: &str, done: &[CaseVerdict]) -> Result<(Case, Record, CaseVerdict), String> {
+    let (case, record, verdict) = judge_alone(folder, id)?;
+    let verdict = gate_by_controls(verdict, &case, done);
+    Ok((case, record, verdict))
+}
+
+/// The verdict as it is before the controls are asked.
+fn judge_alone(folder: &CaseFolder, id: &str) -> Result<(Case, Record, CaseVerdict), String> {
     let text = document::read(&folder.case_file()).map_err(|error| error.to_string())?;
     let case = case::parse("case.toml", &text).map_err(|error| error.to_string())?;
     if case.id != id {
         return Err(format!("case.toml is the case {}", case.id));
     }
     let record = Record::read(folder).map_err(|error| error.to_string())?;
-    let verdict = gate_by_controls(judge(&case, &record), &case, done);
+    let verdict = judge(&case, &record);
     Ok((case, record, verdict))
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{Rerun, Verified, read_json, verify_run};
 use crate::digest;
 use crate::matrix::{Again, BASELINE, MATRIX_FORMAT, Proof, differences, is_name};
+use crate::parallel;
 use crate::record::{
     Evidence, EvidenceError, Finding, HarnessSummary, MATRIX_FILE, ProofFolder, Run, RunState, SUMS_FILE, TargetSummary,
 };
@@ -83,18 +84,20 @@ fn runs(
     tell: &mut dyn FnMut(&str),
     verified: &mut VerifiedProof,
 ) -> Result<BTreeMap<String, Rerun>, EvidenceError> {
+    let (names, strange): (Vec<String>, Vec<String>) =
+        (folder.runs()?.into_iter()).partition(|name| name == BASELINE || is_name(name));
+    let extra = |name: String| format!("extra: {name:?} is no name of a run");
+    verified.findings.extend(strange.into_iter().map(extra));
+    // One that was killed before it had written anything is not opened.
+    let opened = |name: String| Some((Evidence::open(&folder.run(&name)).ok()?, name));
+    let runs: Vec<(Evidence, String)> = names.into_iter().filter_map(opened).collect();
+    // The runs are small: one thread for each of some of them, and not several for one.
+    let looked = parallel::map(&runs, parallel::threads(), &mut |(_, name)| tell(name), |(run, _)| {
+        verify_run(run, 1)
+    });
     let mut reruns = BTreeMap::new();
-    for name in folder.runs()? {
-        if name != BASELINE && !is_name(&name) {
-            verified.findings.push(format!("extra: {name:?} is no name of a run"));
-            continue;
-        }
-        // One that was killed before it had written anything.
-        let Ok(evidence) = Evidence::open(&folder.run(&name)) else {
-            continue;
-        };
-        tell(&name);
-        let (run, rerun) = verify_run(&evidence)?;
+    for ((_, name), looked) in runs.into_iter().zip(looked) {
+        let (run, rerun) = looked?;
         let found = run.findings.iter().map(|found| format!("{name}: {found}"));
         verified.findings.extend(found);
         verified.runs.insert(name.clone(), run);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Verified;
 use super::planned::Wanted;
 use super::store::{Files, Stores};
 use crate::case::Doubled;
@@ -22,21 +21,34 @@ pub(super) struct Recount<'a> {
     pub(super) deadline: Deadline,
 }
 
+/// What looking at a case again came to.
+#[derive(Debug, Default)]
+pub(super) struct Recounted {
+    /// How many observations were counted again, with the same result.
+    pub(super) counted_again: usize,
+    /// How many observations are the runner's word.
+    pub(super) runners_word: usize,
+    /// Every difference, with its path.
+    pub(super) findings: Vec<String>,
+    /// What is not wrong and has to be known.
+    pub(super) notes: Vec<String>,
+}
+
 impl Recount<'_> {
     /// Counts again, in the order in which the observations were taken.
-    pub(super) fn all(&self, wanted: &[Wanted<'_>], record: &Record, verified: &mut Verified) {
+    pub(super) fn all(&self, wanted: &[Wanted<'_>], record: &Record, into: &mut Recounted) {
         let mut last_rows = BTreeMap::new();
         for step in wanted {
             let observation = &record.observations[step.label];
             match self.one(*step, observation, &last_rows) {
-                Ok(None) => verified.runners_word += 1,
+                Ok(None) => into.runners_word += 1,
                 Ok(Some(notes)) => {
-                    verified.counted_again += 1;
-                    verified.notes.extend(notes);
+                    into.counted_again += 1;
+                    into.notes.extend(notes);
                 }
                 Err(reason) => {
                     let path = format!("{}/observations/{}.json", self.place, step.label);
-                    verified.findings.push(format!("{path}: {reason}"));
+                    into.findings.push(format!("{path}: {reason}"));
                 }
             }
             for (name, seen) in &observation.operations {
