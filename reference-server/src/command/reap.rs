@@ -52,6 +52,7 @@ pub(super) fn reap(written: &ReapArguments) -> Result<(), Failure> {
         | LedgerError::Clock(_)
         | LedgerError::Sqlite(_)
         | LedgerError::StoredResult(_)
+        | LedgerError::Unworkable { .. }
         | LedgerError::NoAnswer => Failure::Refused(settings::about_store(&place.database, &error)),
     })?;
     say(&format!(

@@ -68,12 +68,23 @@ impl Engine<'_> {
     ) -> Result<Claim, LedgerError> {
         let now_s = self.now_s()?;
         let found = rows::find(&transaction, execution_id)?.ok_or(LedgerError::NoAnswer)?;
+        let unworkable = |reason: String| LedgerError::Unworkable {
+            execution_id: execution_id.to_owned(),
+            reason,
+        };
+        // All of it before anything is written: an execution that nobody can do must not be held by anybody.
+        let work = serde_json::from_str(&found.arguments)
+            .map_err(|error| unworkable(format!("its arguments cannot be read: {error}")))?;
+        let next = |count: i64, what: &str| {
+            let next = count.checked_add(1);
+            next.ok_or_else(|| unworkable(format!("its {what} {count} is the last one that there can be")))
+        };
         let token = if self.terms.planted.is(Defect::TokenReused) {
             found.last_token.max(1)
         } else {
-            found.last_token + 1
+            next(found.last_token, "token")?
         };
-        let attempt = found.snapshot.attempts + 1;
+        let attempt = next(found.snapshot.attempts, "attempt")?;
         let expires_at_s = now_s + self.terms.settings.lease_s;
         rows::enter(&transaction, execution_id, State::Running, attempt, now_s)?;
         rows::note_token(&transaction, execution_id, token)?;
@@ -87,7 +98,7 @@ impl Engine<'_> {
             worker_id: worker_id.to_owned(),
             token,
             claimed_at_s: now_s,
-            work: serde_json::from_str(&found.arguments)?,
+            work,
         })
     }
 

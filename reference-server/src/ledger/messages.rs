@@ -90,6 +90,17 @@ pub enum LedgerError {
     /// A stored result is no JSON.
     #[error("a stored result cannot be read: {0}")]
     StoredResult(#[from] serde_json::Error),
+    /// The row of an execution is not as this server writes it; nothing was written.
+    #[error(
+        "execution {execution_id} cannot be claimed: {reason}; nothing was written; somebody changed its row in `executions`: mend it, \
+         or cancel the submission, and start the worker again"
+    )]
+    Unworkable {
+        /// Which one.
+        execution_id: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The ledger's thread panicked in this request, or has ended.
     #[error("the ledger gave no answer")]
     NoAnswer,

@@ -324,9 +324,11 @@ fn fail(arguments: &Arguments<'_>, error: &LedgerError) -> Result<Answer, CallEr
             "the effect failed and was rolled back; nothing was written, repeat the same call",
         )),
         LedgerError::SettledMeanwhile => refuse(arguments, Refusal::InProgress),
-        LedgerError::Clock(_) | LedgerError::Sqlite(_) | LedgerError::StoredResult(_) | LedgerError::NoAnswer => {
-            Err(CallError::Internal(error.to_string()))
-        }
+        LedgerError::Clock(_)
+        | LedgerError::Sqlite(_)
+        | LedgerError::StoredResult(_)
+        | LedgerError::Unworkable { .. }
+        | LedgerError::NoAnswer => Err(CallError::Internal(error.to_string())),
     }
 }
 

@@ -141,6 +141,7 @@ pub(super) fn fail(error: &LedgerError, refused: impl FnOnce(&str, &str) -> Answ
         | LedgerError::Clock(_)
         | LedgerError::Sqlite(_)
         | LedgerError::StoredResult(_)
+        | LedgerError::Unworkable { .. }
         | LedgerError::NoAnswer => Err(CallError::Internal(error.to_string())),
     }
 }

@@ -226,6 +226,39 @@ fn a_worker_that_cannot_tell_how_it_ended_gives_up_and_the_work_is_done_again() 
 }
 
 #[test]
+fn an_execution_whose_row_was_changed_is_named_and_held_by_nobody() {
+    let last = i64::MAX;
+    let changes = [
+        ("arguments = '[]'".to_owned(), "its arguments cannot be read".to_owned()),
+        (
+            format!("last_token = {last}"),
+            format!("its token {last} is the last one"),
+        ),
+        (
+            format!("attempts = {last}"),
+            format!("its attempt {last} is the last one"),
+        ),
+    ];
+    for (change, reason) in changes {
+        let bench = Bench::new();
+        let id = submitted(&mut bench.start(), "k-1", &plain_issue());
+        let changed = bench
+            .connection()
+            .execute(&format!("UPDATE executions SET {change}"), []);
+        assert_eq!(changed.unwrap(), 1, "{change}");
+        let place = bench.store().display().to_string();
+        complains(
+            &bench.launch_of(WORK).said(),
+            1,
+            &[place.as_str(), &id, &reason, "start the worker again"],
+        );
+        let held = "executions WHERE state <> 'ready'";
+        assert_eq!((bench.count("leases"), bench.count(held)), (0, 0), "{change}");
+        assert_eq!(bench.log(), ["submitted", "ready"], "{change}");
+    }
+}
+
+#[test]
 fn an_outside_effect_that_cannot_be_made_is_said_with_its_path_and_made_later() {
     let bench = Bench::new();
     submitted(&mut bench.start(), "k-1", &plain_issue());
