@@ -289,7 +289,7 @@ mod tests {
         let message = "0.toml:44:1: every check has basis = \"machinery\", so nothing could ever fail a server";
         assert!(error.starts_with(message), "{error}");
         let control = text
-            .replace("\"retry\"", "\"control\"")
+            .replacen("\"retry\"", "\"control\"", 1)
             .replace("[\"sees-duplicates\"]", "[]");
         with(&[control]).expect("a control speaks of the read-back, and of no server");
     }
