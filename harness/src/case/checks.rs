@@ -100,8 +100,8 @@ fn require_facts(written: &CheckWritten, asking: &Asking<'_>) -> Result<(), (Ran
         }
     }
     for (left, right) in &written.same {
-        at(left)?;
-        at(right)?;
+        let fits = at(left)?.require_same(left.get_ref(), &at(right)?, right.get_ref());
+        fits.map_err(|message| (left.span(), message))?;
     }
     Ok(())
 }

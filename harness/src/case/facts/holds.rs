@@ -46,6 +46,17 @@ pub(super) enum Item {
     Cell,
 }
 
+/// A kind of JSON values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Flag,
+    Number,
+    Text,
+    List,
+    Object,
+}
+
 impl Holds {
     /// Whether it can ever be this.
     pub(super) fn takes(self, value: &Value) -> bool {
@@ -59,6 +70,23 @@ impl Holds {
                 .is_some_and(|values| values.iter().all(|value| value.is_null() || item.takes(value))),
             Self::Shared(item) => item.takes(value) || value.as_array().is_some_and(all(item)),
             Self::Anything => true,
+        }
+    }
+
+    /// Whether the two can ever be equal: by their kinds, whatever the values.
+    pub(super) fn can_equal(self, other: Self) -> bool {
+        let (one, other) = (self.kinds(), other.kinds());
+        one.is_none_or(|one| other.is_none_or(|other| one.iter().any(|kind| other.contains(kind))))
+    }
+
+    /// The kinds of JSON values that it can be; nothing where any is possible.
+    fn kinds(self) -> Option<Vec<Kind>> {
+        match self {
+            Self::One(item) => Some(item.kinds()?.to_vec()),
+            Self::OneOrNull(item) => Some([item.kinds()?, &[Kind::Null]].concat()),
+            Self::List(_) | Self::ListWithNulls(_) => Some(vec![Kind::List]),
+            Self::Shared(item) => Some([item.kinds()?, &[Kind::List]].concat()),
+            Self::Anything => None,
         }
     }
 
@@ -93,6 +121,17 @@ impl Holds {
 }
 
 impl Item {
+    fn kinds(self) -> Option<&'static [Kind]> {
+        Some(match self {
+            Self::Flag | Self::True => &[Kind::Flag],
+            Self::Count | Self::CountFromOne | Self::Integer | Self::Number => &[Kind::Number],
+            Self::Text | Self::Words(_) => &[Kind::Text],
+            Self::Name => &[Kind::Text, Kind::Number],
+            Self::Row => &[Kind::Object],
+            Self::Cell => return None,
+        })
+    }
+
     fn takes(self, value: &Value) -> bool {
         let is_integer = value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0);
         match self {

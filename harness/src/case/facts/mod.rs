@@ -9,6 +9,8 @@
 mod holds;
 mod list;
 mod path;
+#[cfg(test)]
+mod refused;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,19 @@ pub(in crate::case) struct Found {
 }
 
 impl Found {
+    /// Refuses another fact that can never be equal.
+    pub(in crate::case) fn require_same(&self, path: &str, other: &Self, with: &str) -> Result<(), String> {
+        let (one, other) = (self.fact.holds, other.fact.holds);
+        if one.can_equal(other) {
+            return Ok(());
+        }
+        Err(format!(
+            "`{path}` and `{with}` are never the same: one is {}, the other {}",
+            one.in_words(),
+            other.in_words()
+        ))
+    }
+
     /// Refuses a value that the fact can never have.
     pub(in crate::case) fn require(&self, path: &str, value: &Value) -> Result<(), String> {
         let holds = self.fact.holds;
@@ -42,7 +55,10 @@ impl Found {
             return Ok(());
         }
         let word = match value {
-            Value::Array(values) => values.iter().filter_map(Value::as_str).next(),
+            Value::Array(values) => {
+                let mut words = values.iter().filter_map(Value::as_str);
+                words.find(|word| !holds.words().contains(word))
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => value.as_str(),
         };
         let near = word.map_or_else(String::new, |word| near(word, holds.words().iter().copied()));
