@@ -277,6 +277,23 @@ mod tests {
         }
     }
 
+    /// Machinery is ours: where nothing else is checked, nothing could ever fail a server.
+    #[test]
+    fn a_case_that_could_fail_no_server_is_refused_unless_it_is_a_control() {
+        let mut text = String::new();
+        for line in own("mine", &[]).lines().filter(|line| !line.starts_with("promise")) {
+            let is_basis = line.starts_with("basis");
+            text.extend([if is_basis { "basis = \"machinery\"" } else { line }, "\n"]);
+        }
+        let error = with(std::slice::from_ref(&text)).expect_err("it shows nothing");
+        let message = "0.toml:44:1: every check has basis = \"machinery\", so nothing could ever fail a server";
+        assert!(error.starts_with(message), "{error}");
+        let control = text
+            .replacen("\"retry\"", "\"control\"", 1)
+            .replace("[\"sees-duplicates\"]", "[]");
+        with(&[control]).expect("a control speaks of the read-back, and of no server");
+    }
+
     #[test]
     fn errors_name_line_and_column() {
         let table = [
@@ -288,7 +305,7 @@ mod tests {
             (("stop = \"second\"", "stop = \"third\""), "0.toml:38:1: step 8: "),
             (
                 ("\"end.effects.A\"", "\"ende.effects.A\""),
-                "0.toml:60:1: check `one-effect`: ",
+                "0.toml:65:12: check `one-effect`: ",
             ),
             (("format   = 1", "format   = 7"), "0.toml:1:12: format 7"),
             (

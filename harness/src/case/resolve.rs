@@ -5,10 +5,12 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::definition::{BOUND_MS_MAX, Basis, Bounds, Case, Check, Promise};
-use super::script::{RECOVERY, Script};
+use super::catalogue::CONTROL_FAMILY;
+use super::checks::{Asking, resolve_checks};
+use super::definition::{BOUND_MS_MAX, Basis, Bounds, Case};
+use super::script::Script;
 use super::surface::Surface;
-use super::written::{BoundsWritten, CASE_FORMAT, CaseWritten, CheckWritten, StepWritten};
+use super::written::{BoundsWritten, CASE_FORMAT, CaseWritten, StepWritten};
 use crate::digest;
 use crate::document::{self, DocumentError};
 
@@ -93,6 +95,7 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
             "revision 0: the first is 1, and every change of the file raises it".to_owned(),
         ));
     }
+    let first_check = written.check.first().map(Spanned::span);
     let script = resolve_steps(&written.step)?;
     let needs = written.needs.get_ref();
     let allowed: BTreeSet<Surface> = needs.iter().chain(&written.uses).copied().collect();
@@ -100,7 +103,19 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
         .require_surfaces(&allowed)
         .map_err(Refused::at(written.needs.span()))?;
     let controls = written.controls.map(Spanned::into_inner).unwrap_or_default();
-    let checks = resolve_checks(written.check, &script, &allowed)?;
+    let asking = Asking {
+        script: &script,
+        needs: &needs.iter().copied().collect(),
+        allowed: &allowed,
+    };
+    let checks = resolve_checks(written.check, &asking)?;
+    if !checks.iter().any(|check| check.basis != Basis::Machinery) && *written.family.get_ref() != CONTROL_FAMILY {
+        return Err(Refused::at(first_check.unwrap_or_default())(
+            "every check has basis = \"machinery\", so nothing could ever fail a server, and the case would pass without \
+             showing anything; give one of them another basis, such as \"contract\""
+                .to_owned(),
+        ));
+    }
     Ok(Case {
         id: written.id.into_inner(),
         number: written.number.map(Spanned::into_inner),
@@ -121,6 +136,13 @@ fn resolve(written: CaseWritten, text: &str) -> Result<Case, Refused> {
         digest: digest::sha256_hex(text.as_bytes()),
         text: text.to_owned(),
     })
+}
+
+/// The steps of a case, for tests.
+#[cfg(test)]
+pub(super) fn script_of(text: &str) -> Script {
+    let written: CaseWritten = document::parse("case.toml", text).expect("a case");
+    resolve_steps(&written.step).expect("its steps")
 }
 
 fn resolve_steps(written: &[Spanned<StepWritten>]) -> Result<Script, Refused> {
@@ -183,90 +205,4 @@ pub(super) fn require_word(key: &str, word: &str) -> Result<(), String> {
 pub(crate) fn is_plain_word(word: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
     (1..=64).contains(&word.len()) && word.chars().all(fits) && !word.starts_with('-')
-}
-
-fn resolve_checks(
-    written: Vec<Spanned<CheckWritten>>,
-    script: &Script,
-    allowed: &BTreeSet<Surface>,
-) -> Result<Vec<Check>, Refused> {
-    let mut ids = BTreeSet::new();
-    let mut checks = Vec::with_capacity(written.len());
-    for check in written {
-        let span = check.span();
-        let check = check.into_inner();
-        let id = check.id.clone();
-        if !ids.insert(id.clone()) {
-            return Err(Refused::at(span)(format!("check `{id}` is there twice")));
-        }
-        let resolved = resolve_check(check, script, allowed);
-        let named = resolved.map_err(|message| format!("check `{id}`: {message}"));
-        checks.push(named.map_err(Refused::at(span))?);
-    }
-    if checks.is_empty() {
-        return Err("a case without a check proves nothing".to_owned().into());
-    }
-    if !checks.iter().any(|check| check.about) {
-        let first = checks.iter_mut().find(|check| check.basis != Basis::Machinery);
-        if let Some(first) = first {
-            first.about = true;
-        }
-    }
-    Ok(checks)
-}
-
-fn resolve_check(written: CheckWritten, script: &Script, allowed: &BTreeSet<Surface>) -> Result<Check, String> {
-    require_word("id", &written.id)?;
-    let specification = matches!(written.basis, Basis::SpecMust | Basis::SpecShould);
-    if specification && written.source.is_none() {
-        return Err("a specification basis quotes its sentence: add source = { page, revision, sentence }".to_owned());
-    }
-    if written.promise.is_some() && written.basis != Basis::Contract {
-        return Err("`promise` belongs to basis = \"contract\"".to_owned());
-    }
-    if let Some(surface) = written.only
-        && !allowed.contains(&surface)
-    {
-        return Err(format!("only = \"{}\" must be named in `uses`", surface.name()));
-    }
-    let pairs = written.same.iter().flat_map(|(left, right)| [left, right]);
-    let paths: Vec<&String> = (written.expect.keys().chain(written.among.keys()))
-        .chain(pairs)
-        .collect();
-    if paths.is_empty() {
-        return Err("it expects nothing: give it `expect`, `among` or `same`".to_owned());
-    }
-    for path in paths {
-        require_path(path, written.only, script)?;
-    }
-    Ok(Check {
-        id: written.id,
-        basis: written.basis,
-        about: written.about,
-        say: written.say,
-        only: written.only,
-        promise: written.promise.unwrap_or(Promise::Effects),
-        source: written.source,
-        expect: written.expect,
-        among: written.among,
-        same: written.same,
-    })
-}
-
-fn require_path(path: &str, only: Option<Surface>, script: &Script) -> Result<(), String> {
-    let root = path.split('.').next().unwrap_or_default();
-    let known = script.names.iter().map(String::as_str);
-    if root != RECOVERY && !script.names.contains(root) {
-        let near = document::nearest(root, known)
-            .map(|near| format!("; did you mean `{near}`?"))
-            .unwrap_or_default();
-        return Err(format!("`{path}` begins with no step's name{near}"));
-    }
-    match script.conditional.get(root) {
-        Some(surface) if only != Some(*surface) => Err(format!(
-            "`{path}` is there only with `{0}`: add only = \"{0}\"",
-            surface.name()
-        )),
-        _ => Ok(()),
-    }
 }

@@ -273,13 +273,16 @@ pub(super) struct CheckWritten {
     pub(super) source: Option<CheckSource>,
     /// Path of a fact → the literal it must equal.
     #[serde(default)]
-    pub(super) expect: BTreeMap<String, Value>,
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Value>"))]
+    pub(super) expect: BTreeMap<Spanned<String>, Spanned<Value>>,
     /// Path of a fact → the literals of which it must equal one.
     #[serde(default)]
-    pub(super) among: BTreeMap<String, Vec<Value>>,
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Vec<Value>>"))]
+    pub(super) among: BTreeMap<Spanned<String>, Spanned<Vec<Spanned<Value>>>>,
     /// Pairs of paths whose facts must be equal.
     #[serde(default)]
-    pub(super) same: Vec<(String, String)>,
+    #[cfg_attr(test, schemars(with = "Vec<(String, String)>"))]
+    pub(super) same: Vec<(Spanned<String>, Spanned<String>)>,
 }
 
 /// The schema of the file.

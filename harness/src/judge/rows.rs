@@ -1,5 +1,5 @@
-//! Which frames can have made which row: the write requests of its marker after which no row has appeared yet. A server may
-//! write late, so a look that sees nothing new acquits no request. A request inside which the server asked for input is
+//! Which frames can have made which row: the write requests of its marker after which no row has appeared yet, as many as are
+//! named with one row, so that a verdict grows with the rows and not with rows times requests. A server may write late, so a look that sees nothing new acquits no request. A request inside which the server asked for input is
 //! named by the answer, with which its last round begins.
 
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use super::steps::steps;
 use crate::case::{ObserveStep, SendStep, Step, WriteStep};
 use crate::plan::Plan;
 use crate::protocol::{Reply, ReplyKind};
-use crate::record::{FrameName, Observation, OperationSeen, Record, RowOrigin};
+use crate::record::{FRAMES_NAMED_MAX, FrameName, Observation, OperationSeen, Record, RowOrigin};
 
 /// The origin of every row that any observation saw, in the order in which they were seen.
 pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
@@ -39,11 +39,12 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                     continue;
                 };
                 for (operation, seen) in marker_owners(plan, observation) {
-                    let made_by: Vec<FrameName> = candidates
+                    let of_marker = candidates
                         .iter()
-                        .filter(|(written, _)| plan.marker(written) == plan.marker(operation))
-                        .map(|(_, frame)| frame.clone())
-                        .collect();
+                        .filter(|(written, _)| plan.marker(written) == plan.marker(operation));
+                    let mut frames = of_marker.map(|(_, frame)| frame.clone());
+                    let made_by: Vec<FrameName> = frames.by_ref().take(FRAMES_NAMED_MAX).collect();
+                    let made_by_more = frames.count();
                     let fresh = unseen(&facts::rows(&seen.effects), &origins, operation);
                     if !fresh.is_empty() {
                         candidates.retain(|(written, _)| plan.marker(written) != plan.marker(operation));
@@ -53,6 +54,7 @@ pub(super) fn origins(plan: &Plan, record: &Record) -> Vec<RowOrigin> {
                         row,
                         first_seen: label.clone(),
                         made_by: made_by.clone(),
+                        made_by_more,
                         gone_at: None,
                     }));
                     mark_gone(&mut origins, operation, seen, label);

@@ -1,6 +1,7 @@
 //! Table tests of the judge on records built by hand: no process, no store, no file.
 
 mod executions;
+mod facts;
 mod moment;
 mod rows;
 

@@ -60,4 +60,7 @@ pub use runs::{Found, RunNameError, find_run};
 pub use sealed::{SealedError, require_sealed};
 pub use searched::{SEARCHED_FORMAT, Searched};
 pub use secret::{Encoding, Find, FoundSecret, Kind, SecretsSearch};
-pub use verdict::{CaseVerdict, CheckOutcome, CheckResult, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT, Verdict};
+pub use verdict::{
+    CaseVerdict, CheckOutcome, CheckResult, FRAMES_NAMED_MAX, FrameName, PathFinding, RowOrigin, VERDICT_FORMAT,
+    Verdict,
+};

@@ -161,6 +161,14 @@ pub struct PathFinding {
     pub instead: Option<String>,
 }
 
+/// Most frames that are named with one row.
+pub const FRAMES_NAMED_MAX: usize = 64;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_none_more(more: &usize) -> bool {
+    *more == 0
+}
+
 /// One counted row and the frames that can have made it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -172,8 +180,12 @@ pub struct RowOrigin {
     pub row: Map<String, Value>,
     /// The observation that saw it first.
     pub first_seen: String,
-    /// The write requests of its marker after which no row had appeared before: step name and `seq` of the frame.
+    /// The write requests of its marker after which no row had appeared before: step name and `seq` of the frame. The first
+    /// [`FRAMES_NAMED_MAX`] of them.
     pub made_by: Vec<FrameName>,
+    /// How many more there are: with each of many rows all of many requests would be more than anybody reads.
+    #[serde(default, skip_serializing_if = "is_none_more")]
+    pub made_by_more: usize,
     /// The first observation that does not see it any more, where the last one does not: it was replaced or deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_at: Option<String>,

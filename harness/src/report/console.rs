@@ -3,6 +3,7 @@
 
 use super::baseline::show_baseline;
 use super::missing::show_missing;
+use super::origin::made_by;
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
 use super::{offer, summary};
@@ -79,7 +80,7 @@ pub fn show_case(printer: &mut Printer, case: &Case, report: &CaseReport, contro
         .iter()
         .any(|check| check.outcome == CheckOutcome::Warning);
     if report.verdict.verdict != Verdict::Pass || warned {
-        show_trouble(printer, report);
+        show_trouble(printer, case, report);
     }
     if report.named || report.verdict.verdict != Verdict::Pass {
         show_summary(printer, case, report);
@@ -128,7 +129,7 @@ fn show_control(printer: &mut Printer, case: &Case, control: &ControlReport, rep
         Verdict::Pass => show_warnings(printer, report),
         Verdict::Unsupported => show_reason(printer, report),
         Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive => {
-            show_trouble(printer, report);
+            show_trouble(printer, case, report);
             show_summary(printer, case, report);
             if let Some(elsewhere) = &report.elsewhere {
                 printer.line(&[
@@ -199,7 +200,7 @@ fn show_reason(printer: &mut Printer, report: &CaseReport) {
 }
 
 /// What was expected and found, whose promise it is, and the rows with the frames that made them.
-fn show_trouble(printer: &mut Printer, report: &CaseReport) {
+fn show_trouble(printer: &mut Printer, case: &Case, report: &CaseReport) {
     let troubling = |check: &&CheckResult| match check.outcome {
         CheckOutcome::Broken | CheckOutcome::Unguarded | CheckOutcome::Warning | CheckOutcome::Inconclusive => true,
         CheckOutcome::Held | CheckOutcome::Noted | CheckOutcome::NotApplicable | CheckOutcome::NotJudged => false,
@@ -219,7 +220,7 @@ fn show_trouble(printer: &mut Printer, report: &CaseReport) {
         show_check(printer, check);
     }
     show_names(printer, &named);
-    show_rows(printer, &report.verdict.rows);
+    show_rows(printer, case, &report.verdict.rows);
 }
 
 /// What kept us from testing. Checks that broke because of it are named only, where they are not the reason.
@@ -268,29 +269,20 @@ fn show_check(printer: &mut Printer, check: &CheckResult) {
     }
 }
 
-fn show_rows(printer: &mut Printer, rows: &[RowOrigin]) {
+fn show_rows(printer: &mut Printer, case: &Case, rows: &[RowOrigin]) {
     for (index, origin) in rows.iter().enumerate().take(ROWS_SHOWN_MAX) {
         let cells: Vec<String> = origin
             .row
             .iter()
             .map(|(column, value)| format!("{column}={value}"))
             .collect();
-        let frames: Vec<String> = origin
-            .made_by
-            .iter()
-            .map(|frame| format!("{} (frame {})", frame.step, frame.seq))
-            .collect();
-        let made_by = match frames.as_slice() {
-            [] => "no frame of ours".to_owned(),
-            [one] => one.clone(),
-            many => format!("one of {}", many.join(", ")),
-        };
-        let gone = origin.gone_at.as_ref();
-        let gone = gone.map_or(String::new(), |label| format!(", gone at `{label}`"));
+        let made_by = made_by(origin, Some(case), |frame| {
+            format!("{} (frame {})", frame.step, frame.seq)
+        });
         printer.line(&[
             span(Style::Dim, format!("{INDENT}row {:<10}", index + 1)),
             plain(cells.join("  ")),
-            span(Style::Bold, format!("  made by {made_by}{gone}")),
+            span(Style::Bold, format!("  made by {made_by}")),
         ]);
     }
     if rows.len() > ROWS_SHOWN_MAX {

@@ -11,6 +11,7 @@
 //! - [`timeline`]: a record for people, event by event.
 //! - [`offer`]: what a server offers, where its write is not named.
 //! - [`frame`]: one frame in a few words.
+//! - [`origin`]: what made a row, in a few words.
 //! - [`attestation`]: a run as an in-toto statement.
 //! - [`overview`]: a run of the past for people.
 //! - [`html`]: the same as a page for a browser.
@@ -23,6 +24,7 @@ mod frame;
 mod html;
 mod missing;
 mod offer;
+mod origin;
 mod overview;
 mod printer;
 mod result;

@@ -122,6 +122,12 @@ impl Script {
                 "hold = \"{what}\": only the \"{STORE}\" can be held, and only once at a time"
             ));
         }
+        if !self.steps.iter().any(|step| matches!(step, Step::Start(_))) {
+            return Err(format!(
+                "hold = \"{STORE}\": nothing was started before, so there may be no store to hold, and nobody who could be kept \
+                 waiting; put a `start` step before it"
+            ));
+        }
         self.held = Some(self.steps.len());
         Ok(Step::Hold { only: written.only })
     }
@@ -168,11 +174,18 @@ impl Script {
         if name == RECOVERY {
             return Err(format!("the name `{RECOVERY}` is taken by the recovery facts"));
         }
-        if !self.names.insert(name.to_owned()) {
+        if self.names.contains(name) {
             return Err(format!(
                 "the name `{name}` is used twice; give one of them another with `as`"
             ));
         }
+        // Names are files of the evidence, and not every file system tells letter cases apart.
+        if let Some(known) = self.names.iter().find(|known| known.eq_ignore_ascii_case(name)) {
+            return Err(format!(
+                "the name `{name}` differs from `{known}` in letter case only; take another"
+            ));
+        }
+        self.names.insert(name.to_owned());
         Ok(name.to_owned())
     }
 

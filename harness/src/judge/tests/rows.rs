@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::{Story, case, judge, judged, trouble};
 use crate::readback::Rows;
-use crate::record::{CheckOutcome, ReadingOutcome, Record, RowOrigin, Verdict};
+use crate::record::{
+    Body, CheckOutcome, Direction, Event, FRAMES_NAMED_MAX, ReadingOutcome, Record, RowOrigin, Verdict,
+};
 
 /// The record of a story in which an observation saw these rows.
 fn seen_otherwise(story: &Story, label: &str, rows: &[(i64, &str)]) -> Record {
@@ -101,4 +103,41 @@ fn a_look_that_could_not_be_made_says_nothing_of_rows() {
         !rows.is_empty() && rows.iter().all(|row| row.gone_at.is_none()),
         "{rows:?}"
     );
+}
+
+/// The record of a retry that sent its request so many times, each of which wrote a row.
+fn many(copies: usize) -> Record {
+    let rows: Vec<(i64, &str)> = (0..).zip(std::iter::repeat_n("alpha", copies + 1)).collect();
+    let mut record = seen_otherwise(&Story::guarded(), "end", &rows);
+    let is_sent =
+        |event: &Event| matches!(&event.body, Body::Message(message) if message.direction == Direction::ClientToServer);
+    let at = record
+        .events
+        .iter()
+        .rposition(is_sent)
+        .expect("the request of the retry");
+    let again = record.events[at].clone();
+    record.events.splice(at..at, std::iter::repeat_n(again, copies - 1));
+    for (event, seq) in record.events.iter_mut().zip(1..) {
+        event.seq = seq;
+    }
+    record
+}
+
+#[test]
+fn a_verdict_grows_with_the_rows_and_not_with_rows_times_requests() {
+    let verdict = judge(case(), &many(1_000));
+    assert_eq!(verdict.rows.len(), 1_001);
+    let last = verdict.rows.last().expect("a row");
+    assert_eq!(
+        (last.made_by.len(), last.made_by_more),
+        (FRAMES_NAMED_MAX, 1_000 - FRAMES_NAMED_MAX)
+    );
+    let size = |copies| serde_json::to_vec(&judge(case(), &many(copies))).expect("JSON").len();
+    assert!(size(1_000) < 3 * size(500), "{} and {}", size(1_000), size(500));
+    // As many as are named are all of them, and stored as ever.
+    let few = judge(case(), &many(FRAMES_NAMED_MAX));
+    let last = few.rows.last().expect("a row");
+    assert_eq!((last.made_by.len(), last.made_by_more), (FRAMES_NAMED_MAX, 0));
+    assert!(!serde_json::to_string(last).expect("JSON").contains("made_by_more"));
 }

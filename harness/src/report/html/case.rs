@@ -143,7 +143,7 @@ fn write_body(markup: &mut Markup, of: &HtmlCase<'_>, gathered: &Gathered, id: &
         let contract = gathered.plan.as_ref().map(|plan| &plan.contract);
         checks::write(markup, of.case, contract, verdict);
     }
-    counts::write(markup, &gathered.observations, of.verdict, id);
+    counts::write(markup, &gathered.observations, of.case, of.verdict, id);
     write_remarks(markup, of);
     if !gathered.items.is_empty() {
         markup.leaf("h3", &[], "Step by step");

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::markup::Markup;
 use super::scene::{count, rows};
+use crate::case::Case;
 use crate::counted::counted;
 use crate::readback::Rows;
 use crate::record::{CaseVerdict, EFFECTS, LEDGER, Observation, OperationSeen, ReadFrom, Reading, RowOrigin};
@@ -21,14 +22,20 @@ const CELL_CHARS_MAX: usize = 240;
 const LONG_CHARS: usize = 48;
 
 /// Writes the counts of each observation, and where each row came from.
-pub(super) fn write(markup: &mut Markup, observations: &[Observation], verdict: Option<&CaseVerdict>, id: &str) {
+pub(super) fn write(
+    markup: &mut Markup,
+    observations: &[Observation],
+    case: Option<&Case>,
+    verdict: Option<&CaseVerdict>,
+    id: &str,
+) {
     if observations.is_empty() {
         return;
     }
     markup.leaf("h3", &[], "What was counted");
     write_counts(markup, observations);
     if let Some(verdict) = verdict.filter(|verdict| !verdict.rows.is_empty()) {
-        write_origins(markup, &verdict.rows, id);
+        write_origins(markup, &verdict.rows, case, id);
     }
 }
 
@@ -91,7 +98,7 @@ fn read_from(read: &ReadFrom) -> &'static str {
     }
 }
 
-fn write_origins(markup: &mut Markup, origins: &[RowOrigin], id: &str) {
+fn write_origins(markup: &mut Markup, origins: &[RowOrigin], case: Option<&Case>, id: &str) {
     let mut operations: Vec<&str> = Vec::new();
     for origin in origins {
         if !operations.contains(&origin.operation.as_str()) {
@@ -118,7 +125,7 @@ fn write_origins(markup: &mut Markup, origins: &[RowOrigin], id: &str) {
             markup.element("tbody", &[], |markup| {
                 for origin in of_it.iter().take(ROWS_MAX) {
                     markup.element("tr", &[], |markup| {
-                        markup.element("td", &[], |markup| write_maker(markup, origin, id));
+                        markup.element("td", &[], |markup| write_maker(markup, origin, case, id));
                         let gone = origin.gone_at.as_ref();
                         let gone = gone.map_or(String::new(), |label| format!(", GONE at {label}"));
                         markup.leaf("td", &[], &format!("{}{gone}", origin.first_seen));
@@ -134,9 +141,9 @@ fn write_origins(markup: &mut Markup, origins: &[RowOrigin], id: &str) {
 }
 
 /// The frames that can have made a row, each a link to it.
-fn write_maker(markup: &mut Markup, origin: &RowOrigin, id: &str) {
+fn write_maker(markup: &mut Markup, origin: &RowOrigin, case: Option<&Case>, id: &str) {
     let [one] = origin.made_by.as_slice() else {
-        return markup.text(&made_by(origin));
+        return markup.text(&made_by(origin, case));
     };
     markup.text(&format!("{} ", one.step));
     let href = format!("#{id}-{}", one.seq);

@@ -10,6 +10,7 @@ use crate::case::{Case, Check};
 use crate::record::{CaseVerdict, CheckOutcome, CheckResult, PathFinding, RowOrigin, Verdict};
 use crate::report::console::word;
 use crate::report::frame::shortened;
+use crate::report::origin;
 use crate::report::printer::Style;
 use crate::target::Contract;
 
@@ -85,7 +86,9 @@ impl<'a> Findings<'a> {
                     .row
                     .keys()
                     .map(|column| row.row.get(column).cloned().unwrap_or(Value::Null));
-                std::iter::once(Value::from(made_by(row))).chain(values).collect()
+                std::iter::once(Value::from(made_by(row, self.case)))
+                    .chain(values)
+                    .collect()
             })
             .collect();
         let marked: Vec<(Mark, &Vec<Value>)> = cells
@@ -287,19 +290,6 @@ fn told(value: &Value) -> String {
 }
 
 /// The frames that can have made a row.
-pub(in crate::report) fn made_by(row: &RowOrigin) -> String {
-    let frames: Vec<String> = row
-        .made_by
-        .iter()
-        .map(|frame| format!("{} [{}]", frame.step, frame.seq))
-        .collect();
-    let made = match frames.as_slice() {
-        [] => "no request of ours".to_owned(),
-        [one] => one.clone(),
-        many => format!("one of {}", many.join(", ")),
-    };
-    match &row.gone_at {
-        Some(label) => format!("{made}, gone at `{label}`"),
-        None => made,
-    }
+pub(in crate::report) fn made_by(row: &RowOrigin, case: Option<&Case>) -> String {
+    origin::made_by(row, case, |frame| format!("{} [{}]", frame.step, frame.seq))
 }

@@ -16,7 +16,8 @@ fn case(steps: &[&str]) -> String {
     for step in steps {
         text.extend(["[[step]]\n", step, "\n"]);
     }
-    text + "[[check]]\nid = \"c\"\nbasis = \"contract\"\nexpect = { \"recovery.x\" = 1 }\n"
+    // A step of its own, so that there is a fact whatever the others are.
+    text + "[[step]]\nobserve = \"last-of-all\"\n[[check]]\nid = \"c\"\nbasis = \"contract\"\nexpect = { \"last-of-all.problem\" = \"none\" }\n"
 }
 
 /// What a case of these steps is refused with, which must be at the step of this number.

@@ -72,6 +72,11 @@ fn nothing_is_paused_while_the_case_holds_the_store() {
             "put release = \"store\" before it",
         ),
         (&[SERVER, hold], 2, "no step gives it back: add release = \"store\""),
+        (
+            &[hold, SERVER, release],
+            1,
+            "nothing was started before, so there may be no store to hold, and nobody who could be kept waiting; put a `start` step",
+        ),
         (&[SERVER, release], 2, "no step before holds it"),
     ]);
     takes(&[&[SERVER, hold, release, PAUSE, RESUME]]);
@@ -153,6 +158,23 @@ fn what_is_started_is_of_a_known_kind_and_has_what_its_kind_has() {
             "the name `worker` is used twice; give one of them another with `as`",
         ),
     ]);
+    // Names are files of the evidence, and an archive of it holds no two that differ in letter case only.
+    for (steps, message) in [
+        (
+            [SERVER, "observe = \"end\"", "observe = \"End\""],
+            "the name `End` differs from `end` in letter case only; take another",
+        ),
+        (
+            [SERVER, "start = \"server\"\nas = \"Two\"", "observe = \"two\""],
+            "the name `two` differs from `Two` in letter case only",
+        ),
+        (
+            [SERVER, "write = \"A\"", "write = \"A\"\nas = \"a\""],
+            "the name `a` differs from `A` in letter case only",
+        ),
+    ] {
+        assert!(refused(&steps, 3).contains(message), "{steps:?}");
+    }
     takes(&[&["start = \"worker\"\nfailpoint = \"before-commit\"\nsettings = { lease_s = 5 }"]]);
 }
 
