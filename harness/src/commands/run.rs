@@ -16,7 +16,9 @@ use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
 use super::{ExitStatus, Format, built_in_defects, next_command, refuse, story};
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
+use crate::conduct::{
+    ConductError, IsRemoved, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs,
+};
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::RunState;
 use crate::report::{
@@ -276,6 +278,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
             rest: repeat_words(arguments, Some(naming.seed)),
         },
         keep: None,
+        is_removed: IsRemoved::never(),
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         catalogue: Arc::new(catalogue),

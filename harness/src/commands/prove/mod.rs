@@ -13,7 +13,7 @@ use super::target_arguments::{protocols, quoted};
 use super::{ExitStatus, refuse};
 use crate::case::Catalogue;
 use crate::conduct::{
-    ConductError, ProofRequest, Proved, Proving, Repeat, Request, fresh_naming, jobs, prove as conduct_proof,
+    ConductError, IsRemoved, ProofRequest, Proved, Proving, Repeat, Request, fresh_naming, jobs, prove as conduct_proof,
 };
 use crate::digest;
 use crate::drive::clock;
@@ -234,6 +234,7 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<(ProofReq
             rest: profile_words(arguments),
         },
         keep: None,
+        is_removed: IsRemoved::never(),
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         catalogue: Arc::new(Catalogue::embedded().clone()),

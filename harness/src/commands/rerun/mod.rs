@@ -17,7 +17,7 @@ use self::archived::Archived;
 use super::taken::{Taken, take};
 use super::target_arguments::quoted;
 use super::{ExitStatus, Format, diff as diff_command, refuse, run};
-use crate::conduct::{Progress, Repeat, Request, conduct, fresh_naming, jobs};
+use crate::conduct::{IsRemoved, Progress, Repeat, Request, conduct, fresh_naming, jobs};
 use crate::diff::{RunDiff, Side, compare_runs};
 use crate::drive::guard::Run as GuardedRun;
 use crate::record::{Baseline, Evidence, RunState};
@@ -144,6 +144,7 @@ fn prepared(
             rest: repeat_words(arguments),
         },
         keep: None,
+        is_removed: IsRemoved::never(),
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         catalogue: Arc::new(archived.catalogue.clone()),
