@@ -73,7 +73,7 @@ fn hand_on(found: &Found, arguments: &ExportArguments) -> Result<(Packed, Handed
     each_of_its_own(&all)?;
     let folder = require_sealed(found).map_err(|error| {
         let status = match error {
-            SealedError::Archive { .. } => ExitStatus::Usage,
+            SealedError::Archive { .. } | SealedError::NotAnArchive(_) => ExitStatus::Usage,
             SealedError::Incomplete { .. } => ExitStatus::Inconclusive,
             SealedError::Differs { .. } | SealedError::Evidence(_) => ExitStatus::Failed,
         };
