@@ -363,7 +363,12 @@ impl Conductor {
     }
 
     fn report_case(&self, case: &Case, judged: &Judged) -> CaseReport {
-        let file = self.request.catalogue.file_of(&case.id);
+        let file = self.request.catalogue.file_of(&case.id).map(|file| {
+            // What is repeated came out of other evidence, wherever its file may have been: it is here, and in what is kept.
+            let is_repeated = self.request.rerun_of.is_some();
+            let copy = || self.shown(&self.evidence.case(&case.id).case_file());
+            if is_repeated { copy() } else { file.to_owned() }
+        });
         CaseReport {
             family: case.family.clone(),
             number: case.number,
@@ -381,7 +386,7 @@ impl Conductor {
                 .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
             counts_as: baseline::counts_as(&judged.verdict, self.request.baseline.expected_failures.as_ref()),
-            case_file: file.map(str::to_owned),
+            case_file: file,
             repeat: self.request.repeat.line(&case.id),
             verdict: judged.verdict.clone(),
         }
