@@ -198,7 +198,11 @@ fn the_table_of_commands_names_every_flag() {
             let mut words = row.split(|c: char| !(c.is_alphanumeric() || c == '-'));
             words.any(|word| word == flag)
         };
-        for line in help.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+        for line in help
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| line.starts_with('-') && !line.starts_with("- "))
+        {
             // The short form of a flag names it as well.
             let forms = line.split_whitespace().filter(|word| word.starts_with('-'));
             let forms: Vec<&str> = forms.map(|word| word.trim_end_matches([',', '.'])).collect();
