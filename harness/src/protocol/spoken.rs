@@ -76,9 +76,9 @@ mod tests {
         ];
         for (frames, revision) in table {
             let mut spoken = Spoken::default();
-            frames
-                .iter()
-                .for_each(|(is_to_server, frame)| spoken.see(*is_to_server, frame));
+            for (is_to_server, frame) in &frames {
+                spoken.see(*is_to_server, frame);
+            }
             assert_eq!(spoken.revision(), revision, "{frames:?}");
         }
     }

@@ -287,19 +287,19 @@ fn times_go_backwards_only_where_output_waited_to_be_taken_up() {
         for (index, event) in record.iter().enumerate() {
             assert_eq!(event["seq"], index as u64 + 1);
             let at = event["at"].as_u64().unwrap();
-            if !is_own(event) {
-                let process = event["process"].as_str().unwrap().to_owned();
-                let before = read.insert(process, at).unwrap_or(0);
-                assert!(before <= at, "{case}: {event}");
-                let next = record[index..].iter().find(|next| is_own(next)).unwrap();
-                assert!(
-                    at <= next["at"].as_u64().unwrap(),
-                    "{case}: {event} was taken up before {next}"
-                );
-            } else {
+            if is_own(event) {
                 assert!(own <= at, "{case}: {event}");
                 own = at;
+                continue;
             }
+            let process = event["process"].as_str().unwrap().to_owned();
+            let before = read.insert(process, at).unwrap_or(0);
+            assert!(before <= at, "{case}: {event}");
+            let next = record[index..].iter().find(|next| is_own(next)).unwrap();
+            assert!(
+                at <= next["at"].as_u64().unwrap(),
+                "{case}: {event} was taken up before {next}"
+            );
         }
         assert!(own > 0 && !read.is_empty());
     }
