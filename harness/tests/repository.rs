@@ -140,3 +140,34 @@ fn the_examples_of_the_readmes_are_read_as_they_stand() {
         harness::target::parse("README.md", &profile, source, Path::new("/")).expect("the example of a profile");
     }
 }
+
+/// What cannot be pasted into a manifest, or names a feature or a folder that is not there, embeds nothing.
+#[test]
+fn the_embedding_that_the_readme_shows_fits_this_package() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let section = readme.split("## In your own tests\n").nth(1).expect("the section");
+    let block = |language: &str| {
+        let fence = format!("```{language}\n");
+        let mut blocks = section.split(&fence).skip(1);
+        let block = blocks.next().and_then(|block| block.split("```").next());
+        block.unwrap_or_default().to_owned()
+    };
+    let shown: toml::Table = block("toml").parse().expect("a manifest");
+    let own = fs::read_to_string(root().join("harness/Cargo.toml")).expect("the manifest");
+    let own: toml::Table = own.parse().expect("a manifest");
+    let dependency = &shown["dev-dependencies"]["harness"];
+    let path = dependency["path"].as_str().expect("the path of a checkout");
+    let folder = Path::new(path).file_name().expect("a folder");
+    assert!(root().join(folder).join("Cargo.toml").is_file(), "{path}");
+    for feature in dependency["features"].as_array().expect("features") {
+        let feature = feature.as_str().expect("a name");
+        assert!(own["features"].get(feature).is_some(), "there is no feature {feature}");
+    }
+    assert_eq!(shown["test"][0]["harness"].as_bool(), Some(false));
+
+    // The program is the one that the documentation has compiled.
+    let documented = fs::read_to_string(root().join("harness/src/libtest/mod.rs")).expect("the source");
+    let call =
+        "harness::libtest::run(Target::from_profile(\"tests/mcp.toml\").program(env!(\"CARGO_BIN_EXE_orders\")))";
+    assert!(block("rust").contains(call) && documented.contains(call));
+}

@@ -146,6 +146,12 @@ impl Catalogue {
         Ok((case, found))
     }
 
+    /// Whether others are believed only where this one has passed.
+    pub fn is_control(&self, id: &str) -> bool {
+        let mut all = self.cases.values();
+        all.any(|case| case.controls.iter().any(|control| control == id))
+    }
+
     /// The cases of this family, in the order of [`Self::all`]; none where no family is called that.
     pub fn family(&self, word: &str) -> Vec<&Case> {
         let mut cases = self.all();

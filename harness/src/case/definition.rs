@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::step::Step;
 use super::surface::Surface;
+use crate::protocol::{Era, Revision};
 
 /// A frozen script of steps plus checks.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,4 +227,31 @@ pub struct CheckSource {
     pub revision: String,
     /// The sentence.
     pub sentence: String,
+    /// What stands in its place in the revisions of the legacy era, all alike; absent where no server of that era is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub legacy: Option<LegacySource>,
+}
+
+/// A sentence that every revision of the legacy era has on the same page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LegacySource {
+    /// The page of the specification.
+    pub page: String,
+    /// The sentence.
+    pub sentence: String,
+}
+
+impl CheckSource {
+    /// What a server is held to that speaks this revision; where none is known, or it has no sentence of its own, the one that
+    /// the case names.
+    pub fn cited(&self, spoken: Option<Revision>) -> String {
+        let legacy = spoken.filter(|spoken| spoken.era() == Era::Legacy);
+        let (revision, page, sentence) = match (legacy, &self.legacy) {
+            (Some(spoken), Some(legacy)) => (spoken.name(), &legacy.page, &legacy.sentence),
+            (Some(_), None) | (None, _) => (self.revision.as_str(), &self.page, &self.sentence),
+        };
+        format!("MCP {revision}, {page}: \"{sentence}\"")
+    }
 }

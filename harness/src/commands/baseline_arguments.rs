@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value};
 
+use super::refuse_standard_output;
 use crate::baseline::{expected_text, read_expected, read_expected_failures};
 use crate::case::Catalogue;
 use crate::document;
@@ -56,6 +57,8 @@ impl BaselineArguments {
             let expected = expected.map_err(|error| error.to_string())?;
             baseline.expected = Some(ExpectedFile { file, expected });
         }
+        let why = "standard output is for what the run prints";
+        refuse_standard_output("--write-expected", self.write_expected.as_deref(), why)?;
         // Found before the run, and not after it.
         if let Some(path) = &self.write_expected {
             writable(

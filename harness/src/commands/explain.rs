@@ -15,11 +15,14 @@ const LIST_INDENT: usize = 6;
 
 /// Say what a case proves, why it matters, and how to mend a server that fails it
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "harness explain [OPTIONS] <CASE>\n       harness explain [OPTIONS] --case-file <FILE> [CASE]"
+)]
 pub(super) struct ExplainArguments {
     /// Id, family/id, or number of the case; of a family its cases are listed, one line each
-    #[arg(required_unless_present = "case_file", conflicts_with = "case_file")]
+    #[arg(required_unless_present = "case_file")]
     case: Option<String>,
-    /// File of a case of your own
+    /// File of a case of your own, which is explained where CASE names no other one
     #[arg(long, value_name = "FILE")]
     case_file: Option<PathBuf>,
     /// How to print

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use self::handing_on::{HandedOn, HandingOnArguments, Refusal, in_the_way};
-use super::{ExitStatus, Format, named_run};
+use super::{ExitStatus, Format, named_run, refuse_standard_output};
 use crate::counted::counted;
 use crate::record::{Found, Packed, SealedError, pack, require_sealed};
 use crate::report::{Printer, plain};
@@ -66,6 +66,7 @@ pub(super) fn export(arguments: &ExportArguments, printer: &mut Printer) -> Exit
 fn hand_on(found: &Found, arguments: &ExportArguments) -> Result<(Packed, HandedOn), Refusal> {
     let output = &arguments.output;
     named(output).map_err(|message| (message, ExitStatus::Usage))?;
+    (arguments.handing_on.is_of_files()).map_err(|message| (message, ExitStatus::Usage))?;
     let beside = arguments.handing_on.files(output);
     let receipt = receipt(output);
     let all: Vec<&PathBuf> = [output, &receipt].into_iter().chain(&beside).collect();
@@ -73,7 +74,7 @@ fn hand_on(found: &Found, arguments: &ExportArguments) -> Result<(Packed, Handed
     each_of_its_own(&all)?;
     let folder = require_sealed(found).map_err(|error| {
         let status = match error {
-            SealedError::Archive { .. } => ExitStatus::Usage,
+            SealedError::Archive { .. } | SealedError::NotAnArchive(_) => ExitStatus::Usage,
             SealedError::Incomplete { .. } => ExitStatus::Inconclusive,
             SealedError::Differs { .. } | SealedError::Evidence(_) => ExitStatus::Failed,
         };
@@ -110,6 +111,8 @@ fn write(folder: &Path, output: &Path) -> Result<Packed, (String, ExitStatus)> {
 
 /// The name of the archive, as it stands in its receipt.
 fn named(output: &Path) -> Result<&str, String> {
+    let why = "an archive is a file, and has its digest in another one beside it";
+    refuse_standard_output("--output", Some(output), why)?;
     let name = output.file_name().and_then(|name| name.to_str());
     // `sha256sum` writes such names otherwise than they are.
     let is_plain = |name: &&str| !name.chars().any(|c| c.is_control() || c == '\\');

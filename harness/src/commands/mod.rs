@@ -250,6 +250,25 @@ fn named_run(word: &Path, format: Format, printer: &mut Printer) -> Result<Found
     find_run(Path::new("."), word).map_err(|error| refuse(format, &error.to_string(), ExitStatus::Usage, printer))
 }
 
+/// Refuses `-` where something cannot go to standard output, for a reason that is a sentence's end: a file that is called so
+/// would be a surprise.
+fn refuse_standard_output(flag: &str, path: Option<&Path>, why: &str) -> Result<(), String> {
+    match path {
+        Some(path) if is_standard_output(path) => {
+            Err(format!("{flag} -: {why}; name another, or `./-` if that is meant"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What every command that can write there calls standard output.
+fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Why the evidence of a run cannot go to standard output.
+const EVIDENCE_IS_A_FOLDER: &str = "evidence is a folder";
+
 /// Says why a command came to nothing: on standard error for people, and as the one document of the format that was asked for.
 fn refuse(format: Format, message: &str, status: ExitStatus, printer: &mut Printer) -> ExitStatus {
     printer.error(message);

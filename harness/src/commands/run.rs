@@ -14,9 +14,13 @@ use serde_json::json;
 use self::status::{Deny, judge_run};
 use super::baseline_arguments::BaselineArguments;
 use super::target_arguments::{TargetArguments, quoted};
-use super::{ExitStatus, Format, built_in_defects, next_command, refuse, story};
+use super::{
+    EVIDENCE_IS_A_FOLDER, ExitStatus, Format, built_in_defects, next_command, refuse, refuse_standard_output, story,
+};
 use crate::case::Catalogue;
-use crate::conduct::{ConductError, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs};
+use crate::conduct::{
+    ConductError, IsRemoved, Progress, Repeat, Request, Running, conduct, dry_run, fresh_naming, jobs,
+};
 use crate::drive::guard::{Interrupts, Run as GuardedRun};
 use crate::record::RunState;
 use crate::report::{
@@ -254,6 +258,7 @@ fn write_expected(
 }
 
 fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, String> {
+    refuse_standard_output("--evidence", arguments.evidence.as_deref(), EVIDENCE_IS_A_FOLDER)?;
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
     let target = arguments.target.resolve(&arguments.command, &folder)?;
     check_defect(arguments.defect.as_deref(), &target)?;
@@ -276,6 +281,7 @@ fn request(arguments: &RunArguments, guarded: &GuardedRun) -> Result<Request, St
             rest: repeat_words(arguments, Some(naming.seed)),
         },
         keep: None,
+        is_removed: IsRemoved::never(),
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         catalogue: Arc::new(catalogue),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::diff::Side;
-use crate::record::{ArchiveFile, Evidence, Found, ProofFolder, find_run};
-use crate::verify::Unpacked;
+use crate::record::{ArchiveFile, Evidence, Found, NO_RUN, ProofFolder, find_run};
+use crate::verify::{Unpacked, WHAT_TO_NAME};
 
 /// A run, and the archive that it came in.
 #[derive(Debug)]
@@ -61,6 +61,10 @@ fn unpacked(path: &Path) -> Result<Opened, String> {
     let archive = ArchiveFile::open(path).map_err(|error| error.to_string())?;
     let unpacked = Unpacked::of(&archive).map_err(|error| error.to_string())?;
     let name = path.display().to_string();
+    let holds_a_run = ProofFolder::open(unpacked.folder()).is_some() || Evidence::open(unpacked.folder()).is_ok();
+    if archive.is_safe() && !holds_a_run {
+        return Err(format!("{name} is not evidence: {NO_RUN}; {WHAT_TO_NAME}"));
+    }
     if let Some(finding) = archive.findings().iter().chain(&unpacked.findings).next() {
         return Err(format!(
             "{name} is not as it was exported: {finding} (`harness verify {name}` lists every difference)"
@@ -68,7 +72,7 @@ fn unpacked(path: &Path) -> Result<Opened, String> {
     }
     let found = match ProofFolder::open(unpacked.folder()) {
         Some(proof) => Found::Proof(proof),
-        None => Found::Run(Evidence::open(unpacked.folder()).map_err(|_| format!("{name} holds no run"))?),
+        None => Found::Run(Evidence::open(unpacked.folder()).map_err(|error| error.to_string())?),
     };
     Ok(Opened {
         found,

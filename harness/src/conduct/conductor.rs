@@ -113,7 +113,8 @@ struct Conductor {
     plans: BTreeMap<String, Plan>,
     evidence: Evidence,
     run: Run,
-    own_digest: std::thread::JoinHandle<Option<String>>,
+    /// Comes to the digest of the harness, where it is wanted in any case.
+    own_digest: Option<std::thread::JoinHandle<Option<String>>>,
 }
 
 impl Conductor {
@@ -126,7 +127,9 @@ impl Conductor {
             plans.insert(id.clone(), planned);
         }
         let harness = request.harness.clone();
-        let own_digest = std::thread::spawn(move || own_digest(&harness));
+        // Where the evidence may not stay, it is digested once that is known: an unoptimised build needs seconds for it.
+        let is_kept = request.is_removed.is_never();
+        let own_digest = is_kept.then(|| std::thread::spawn(move || own_digest(&harness)));
         let run = describe(&request, &setting);
         let name = run.started_at.replace(['-', ':'], "") + "-" + &request.naming.nonce;
         let evidence = match &request.evidence {
@@ -252,7 +255,7 @@ impl Conductor {
         let catalogue = Arc::clone(&self.request.catalogue);
         let all = self.request.selection.execute.iter();
         let all = all.map(|id| Arc::new(case_named(&catalogue, id).clone()));
-        let (controls, others): (Vec<_>, Vec<_>) = all.partition(|case| is_control(&catalogue, case));
+        let (controls, others): (Vec<_>, Vec<_>) = all.partition(|case| catalogue.is_control(&case.id));
         let mut done = Vec::new();
         for cases in [controls, others] {
             let work = self.work(era, done.clone());
@@ -346,7 +349,11 @@ impl Conductor {
         tell: &mut dyn FnMut(Progress<'_>),
     ) {
         let mut case_report = self.report_case(case, &judged);
-        let control = is_control(&self.request.catalogue, case).then(|| ControlReport::of(case, &judged.verdict));
+        let control = self
+            .request
+            .catalogue
+            .is_control(&case.id)
+            .then(|| ControlReport::of(case, &judged.verdict));
         if control.is_some() {
             case_report.elsewhere = lost_writes::of_control(&self.setting, &self.plans[&case.id], &judged.verdict);
         }
@@ -356,7 +363,12 @@ impl Conductor {
     }
 
     fn report_case(&self, case: &Case, judged: &Judged) -> CaseReport {
-        let file = self.request.catalogue.file_of(&case.id);
+        let file = self.request.catalogue.file_of(&case.id).map(|file| {
+            // What is repeated came out of other evidence, wherever its file may have been: it is here, and in what is kept.
+            let is_repeated = self.request.rerun_of.is_some();
+            let copy = || self.shown(&self.evidence.case(&case.id).case_file());
+            if is_repeated { copy() } else { file.to_owned() }
+        });
         CaseReport {
             family: case.family.clone(),
             number: case.number,
@@ -374,20 +386,26 @@ impl Conductor {
                 .collect(),
             record: self.shown(&self.evidence.case(&case.id).record_file()),
             counts_as: baseline::counts_as(&judged.verdict, self.request.baseline.expected_failures.as_ref()),
-            case_file: file.map(str::to_owned),
+            case_file: file,
             repeat: self.request.repeat.line(&case.id),
             verdict: judged.verdict.clone(),
         }
     }
 
-    /// Writes the last state of `run.json`, and seals the folder.
+    /// Writes the last state of `run.json`, and seals the folder; nothing where the folder is removed.
     fn end(mut self) -> Result<(), ConductError> {
+        if self.request.is_removed.now() {
+            return Ok(());
+        }
         if let Some(keep) = &self.request.keep {
             keep_only(keep, &self.request.catalogue, &mut self.run, &self.evidence)?;
         }
         self.run.ended_at = Some(clock::utc_now().to_string());
         let harness = self.request.harness.display().to_string();
-        self.run.harness.sha256 = self.own_digest.join().unwrap_or(None);
+        self.run.harness.sha256 = match self.own_digest {
+            Some(digest) => digest.join().unwrap_or(None),
+            None => own_digest(&self.request.harness),
+        };
         let stage = self.setting.dry_stage();
         // They were filled in before anything was started, so this cannot fail now.
         for path in self.setting.artifacts(&stage).unwrap_or_default() {
@@ -452,8 +470,4 @@ fn summary(judged: &Judged) -> CaseSummary {
         reason: judged.verdict.reason.clone(),
         micros: judged.micros,
     }
-}
-
-fn is_control(catalogue: &Catalogue, case: &Case) -> bool {
-    catalogue.all().iter().any(|other| other.controls.contains(&case.id))
 }

@@ -13,6 +13,7 @@ use crate::drive::{RunSetting, StageError};
 use crate::plan::Plan;
 use crate::protocol::Protocol;
 use crate::readback::Selector;
+use crate::target::Target;
 
 /// What a run would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -70,11 +71,7 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
     let processes = beside(&setting).map_err(staged)?;
     let kill = setting.kill_command(&launch).map_err(staged)?;
     let store = setting.store_path(&stage).map_err(staged)?;
-    let mut target = setting.target.clone();
-    if target.write.is_some() && target.store.is_some() {
-        // Where nobody said it, the query is found before any case.
-        target.read_effects.get_or_insert_with(|| Selector::sql("$marker"));
-    }
+    let target = with_effects_found(&setting.target);
     let mut plans = Vec::new();
     let mut unsupported = Vec::new();
     let mut lacking = BTreeMap::new();
@@ -105,6 +102,15 @@ pub fn dry_run(request: &Request) -> Result<DryRun, ConductError> {
         unsupported,
         lacking,
     })
+}
+
+/// The target as it is once its effect was looked for: where nobody said how it is counted, that is found before any case.
+pub fn with_effects_found(target: &Target) -> Target {
+    let mut target = target.clone();
+    if target.write.is_some() && target.store.is_some() {
+        target.read_effects.get_or_insert_with(|| Selector::sql("$marker"));
+    }
+    target
 }
 
 /// How each kind of process is launched that the target has beside its server.

@@ -9,6 +9,7 @@
 //! - [`offered`]: whether the server offers what the profile names.
 //! - [`describe`]: `run.json` as it is before anything was run.
 //! - [`dry`]: what would be done.
+//! - [`removed`]: whether the evidence stays, and so has to be sealed.
 
 mod conductor;
 mod crew;
@@ -19,10 +20,12 @@ mod keep;
 mod lost_writes;
 mod offered;
 mod prove;
+mod removed;
 mod request;
 
 pub use conductor::{conduct, conduct_until};
-pub use dry::{Beside, DryRun, dry_run};
+pub use dry::{Beside, DryRun, dry_run, with_effects_found};
 pub use jobs::jobs;
 pub use prove::{ProofRequest, Proved, Proving, prove};
+pub use removed::IsRemoved;
 pub use request::{ConductError, Progress, Repeat, Request, Running, fresh_naming};

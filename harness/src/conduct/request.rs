@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::removed::IsRemoved;
 use crate::case::{Case, Catalogue, Selection};
 use crate::drive::{DriveError, StageError};
 use crate::plan::Naming;
@@ -48,6 +49,8 @@ pub struct Request {
     pub rerun_of: Option<RerunOf>,
     /// The evidence folder that the user named.
     pub evidence: Option<PathBuf>,
+    /// Whether the evidence is removed as soon as the run is over. Such is not sealed, and nothing is digested for it.
+    pub is_removed: IsRemoved,
     /// The folder under which evidence goes otherwise.
     pub folder: PathBuf,
     /// Where cases get their own folders.

@@ -48,7 +48,7 @@ impl Scribe {
         self.write_at(at, process, body)
     }
 
-    /// Writes an event that happened at `at`.
+    /// Writes an event that was read at `at`, and is taken up now.
     pub fn write_at(&mut self, at: Stamp, process: Option<&str>, body: Body) -> Result<(), RecordError> {
         self.recorder.write(at.micros, process, body).map(drop)
     }

@@ -77,7 +77,7 @@ fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>)
         },
         Basis::Machinery => CheckOutcome::Inconclusive,
     };
-    let whose = contract.whose(check);
+    let whose = contract.whose(check, facts.spoken);
     let mut say = check
         .say
         .clone()

@@ -15,8 +15,8 @@ use super::steps::{StepSlice, requests, steps};
 use super::submitted;
 use crate::case::{Doubled, ObserveStep, Step};
 use crate::plan::{Operation, Plan};
-use crate::protocol::{Reply, ReplyKind, without_replayed};
-use crate::record::{Body, Observation, ReadFrom, Reading, ReadingOutcome, Record};
+use crate::protocol::{Reply, ReplyKind, Revision, Spoken, without_replayed};
+use crate::record::{Body, Direction, Message, Observation, ReadFrom, Reading, ReadingOutcome, Record};
 use crate::recovery::{self, Attempt};
 
 /// The facts of one record.
@@ -28,6 +28,8 @@ pub(super) struct Facts {
     unobserved: BTreeMap<String, String>,
     /// Paths of counts that are zero because there is no store or no table, and what is missing.
     missing: BTreeMap<String, String>,
+    /// The revision in which a handshake of the record was answered.
+    pub(super) spoken: Option<Revision>,
 }
 
 /// What a path leads to.
@@ -43,10 +45,28 @@ pub(super) enum Lookup<'a> {
     Absent,
 }
 
+fn spoken(record: &Record) -> Option<Revision> {
+    let mut spoken = Spoken::default();
+    for event in &record.events {
+        if let Body::Message(Message {
+            direction,
+            payload: Some(payload),
+            ..
+        }) = &event.body
+        {
+            spoken.see(*direction == Direction::ClientToServer, payload);
+        }
+    }
+    spoken.revision()
+}
+
 impl Facts {
     /// Folds a record into its facts.
     pub(super) fn of(plan: &Plan, record: &Record) -> Self {
-        let mut facts = Self::default();
+        let mut facts = Self {
+            spoken: spoken(record),
+            ..Self::default()
+        };
         let slices = steps(plan, record);
         let mut history = History::default();
         for slice in &slices {

@@ -141,7 +141,7 @@ impl Teller<'_> {
             (Some(stale), _) => Told::Failed(format!("{stale}{}", whole())),
             (None, None) => Told::Ignored(format!("fails, as the list of expected failures says; {}", reason())),
             (None, Some(Verdict::Pass)) => Told::Passed,
-            (None, Some(Verdict::Unsupported)) => Told::Ignored(lacks(report)),
+            (None, Some(Verdict::Unsupported)) => Told::Lacks(lacks(report)),
             (None, Some(Verdict::Unguarded)) if self.allow_unguarded => Told::Ignored(reason()),
             (None, Some(Verdict::Fail | Verdict::Unguarded | Verdict::Inconclusive)) => Told::Failed(whole()),
         };

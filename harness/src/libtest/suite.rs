@@ -1,5 +1,6 @@
 //! Which cases are trials, and the way from the arguments of the test binary to its exit code.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use super::board::{Board, Told};
 use super::conducting::Conducting;
 use super::target::Target;
 use crate::baseline::{self, BaselineReport, read_expected_failures};
-use crate::case::Catalogue;
-use crate::conduct::{Repeat, Request, fresh_naming, jobs};
+use crate::case::{Case, Catalogue};
+use crate::conduct::{IsRemoved, Repeat, Request, fresh_naming, jobs, with_effects_found};
 use crate::document;
 use crate::drive::clock;
 use crate::drive::guard::{self, Role};
@@ -24,6 +25,10 @@ const SEED_VARIABLE: &str = "HARNESS_SEED";
 
 /// What a test binary exits with when it is told something wrong.
 const USAGE: u8 = 2;
+
+/// What a suite fails with of which no case could be run.
+const NOTHING_TESTED: &str = "nothing was tested: the target lacks what each of these cases needs, as their reasons say; \
+                              describe it in its profile, or leave the test out";
 
 /// The same as the standard test harness, where a test fails.
 const FAILED: u8 = 101;
@@ -127,9 +132,10 @@ impl Suite {
 
     /// Lists the trials; nothing is started for that.
     fn list(&self, arguments: &Arguments) -> Result<ExitCode, String> {
-        let (_, catalogue) = self.catalogue()?;
+        let (folder, catalogue) = self.catalogue()?;
+        let lacking = self.lacking(&catalogue, &folder);
         let trials = self.names(&catalogue)?.into_iter();
-        let trials = trials.map(|(_, name)| Trial::test(name, || Ok(())));
+        let trials = trials.map(|(id, name)| Trial::test(name, || Ok(())).with_ignored_flag(lacking.contains(&id)));
         Ok(libtest_mimic::run(arguments, trials.collect()).exit_code())
     }
 
@@ -149,14 +155,35 @@ impl Suite {
             .collect())
     }
 
+    /// The cases of which the profile says already that the target cannot be asked them: a list marks them as ignored, because
+    /// whoever runs each trial in a process of its own (nextest) takes one that ends as ignored for one that passed. A target
+    /// that cannot be resolved lacks nothing here, so that a trial says what is wrong with it.
+    fn lacking(&self, catalogue: &Catalogue, folder: &Path) -> BTreeSet<String> {
+        let Ok(target) = self.target.resolve(folder) else {
+            return BTreeSet::new();
+        };
+        let target = with_effects_found(&target);
+        let lacks = |case: &&Case| case.needs.iter().any(|surface| !target.has(*surface));
+        let lacking = catalogue.all().into_iter().filter(lacks);
+        lacking.map(|case| case.id.clone()).collect()
+    }
+
     fn trials(&self, arguments: &Arguments, role: &guard::Run, printer: &mut Printer) -> Result<ExitCode, String> {
         let (folder, catalogue) = self.catalogue()?;
+        // Without `--ignored` they are run like the others, which shows the reason.
+        let lacking = if arguments.ignored {
+            self.lacking(&catalogue, &folder)
+        } else {
+            BTreeSet::new()
+        };
         let board = Arc::new(Board::default());
         let trials = self.names(&catalogue)?.into_iter();
         let trials: Vec<(String, Trial)> = trials
             .map(|(id, name)| {
                 let (board, case) = (Arc::clone(&board), id.clone());
-                (id, Trial::ignorable_test(name, move || outcome(board.wait(&case))))
+                let is_lacking = lacking.contains(&id);
+                let trial = Trial::ignorable_test(name, move || outcome(board.wait(&case)));
+                (id, trial.with_ignored_flag(is_lacking))
             })
             .collect();
         let wanted = trials.iter().filter(|(_, trial)| {
@@ -168,8 +195,13 @@ impl Suite {
         if wanted.is_empty() {
             return Ok(libtest_mimic::run(arguments, trials).exit_code());
         }
-        let request = self.request(folder, catalogue, &wanted, role)?;
-        let evidence = request.evidence.clone();
+        let subjects = subjects(&catalogue, &wanted);
+        let mut request = self.request(folder, catalogue, &wanted, role)?;
+        let evidence = request.evidence.clone().filter(|_| self.evidence.is_none());
+        if evidence.is_some() {
+            let (board, wanted) = (Arc::clone(&board), wanted.clone());
+            request.is_removed = IsRemoved::when(move || board.is_green(&wanted));
+        }
         let forgotten = forgotten(&request.baseline, &wanted);
         let conducting = Conducting {
             request,
@@ -180,7 +212,7 @@ impl Suite {
         let conclusion = libtest_mimic::run(arguments, trials);
         // What it panicked with is on standard error, and on the board that it did.
         let _ = thread.join();
-        if let Some(folder) = evidence.filter(|_| self.evidence.is_none() && board.is_green(&wanted)) {
+        if let Some(folder) = evidence.filter(|_| board.is_green(&wanted)) {
             // Left behind it would be in nobody's way: it lies in Cargo's own folder.
             let _ = std::fs::remove_dir_all(folder);
         }
@@ -188,9 +220,10 @@ impl Suite {
             show_baseline(printer, &forgotten);
             return Ok(ExitCode::from(FAILED));
         }
-        // A filter may pick what does not apply; a whole suite of which nothing applies has tested nothing.
-        if arguments.filter.is_none() && !board.has_tested() {
-            printer.error("nothing was tested: every trial was ignored, for the reasons above");
+        // Whoever filters may pick what does not apply; a whole suite of which nothing applies has tested nothing.
+        let is_filtered = arguments.filter.is_some() || !arguments.skip.is_empty() || arguments.ignored;
+        if !is_filtered && !board.has_tested(&subjects) {
+            printer.error(NOTHING_TESTED);
             return Ok(ExitCode::from(FAILED));
         }
         Ok(conclusion.exit_code())
@@ -225,6 +258,7 @@ impl Suite {
             defect: None,
             rerun_of: None,
             evidence: Some(folder.join(under).join(name)),
+            is_removed: IsRemoved::never(),
             scratch: role.scratch().to_path_buf(),
             orphaned: role.orphaned(),
             repeat: Repeat {
@@ -249,6 +283,13 @@ impl Suite {
     }
 }
 
+/// The cases by which a suite tests something: a control only shows that the rest can be believed.
+fn subjects(catalogue: &Catalogue, wanted: &[String]) -> Vec<String> {
+    let others = wanted.iter().filter(|id| !catalogue.is_control(id));
+    let others: Vec<String> = others.cloned().collect();
+    if others.is_empty() { wanted.to_vec() } else { others }
+}
+
 /// The known failures that are past their date and of cases that no trial runs, so that none of them says so.
 fn forgotten(baseline: &Baseline, wanted: &[String]) -> BaselineReport {
     let list = baseline.expected_failures.as_ref();
@@ -260,7 +301,7 @@ fn forgotten(baseline: &Baseline, wanted: &[String]) -> BaselineReport {
 fn outcome(told: Told) -> Result<Completion, Failed> {
     match told {
         Told::Passed => Ok(Completion::Completed),
-        Told::Ignored(reason) => Ok(Completion::ignored_with(reason)),
+        Told::Ignored(reason) | Told::Lacks(reason) => Ok(Completion::ignored_with(reason)),
         Told::Failed(text) => Err(Failed::from(text)),
     }
 }

@@ -16,6 +16,7 @@ mod instead;
 mod reply;
 mod request;
 mod revision;
+mod spoken;
 
 pub(crate) use elicitation::is_form_answer;
 pub use elicitation::{Offer, Question, answer_server_request, is_request};
@@ -31,6 +32,7 @@ pub use request::{
     without_capabilities,
 };
 pub use revision::{Protocol, Revision};
+pub use spoken::Spoken;
 
 /// The newest revision that this harness knows.
 pub const REVISION_MODERN: &str = Revision::V2026_07_28.name();

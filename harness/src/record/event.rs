@@ -23,9 +23,13 @@ pub(super) const RECORDED_HEAD_BYTES: usize = 4 * 1024;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
-    /// Position in the record, from 1 on, without gaps.
+    /// Position in the record, from 1 on, without gaps: the order in which the harness took things up, and acted on them.
     pub seq: u64,
-    /// Microseconds since the case began.
+    /// Microseconds since the case began. Of what came out of a server (its frames, the end of its output, why that failed), the
+    /// moment at which it was read, whenever it was taken up; of everything else, the moment at which it was written down, which
+    /// for a signal is once it has done its work. So what was read during a kill stands behind the kill and has an earlier time.
+    /// Times of one process's output never go backwards, nor do those of everything else, and nothing was taken up before it was
+    /// read.
     pub at: u64,
     /// The process it belongs to, by the name that the case gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

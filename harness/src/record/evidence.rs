@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::inventory::{FileSeen, Inventory, compare, sums_text};
+use super::no_evidence::not_evidence;
 use crate::digest;
 use crate::plain_file;
 use crate::readback::TREE_DEPTH_MAX;
@@ -71,13 +72,15 @@ pub enum EvidenceError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// It has no `run.json`.
+    /// It is something else, or nothing at all.
     #[error(
-        "{path} is not evidence: it has no {RUN_FILE}; name the folder that `harness run` or `harness prove` printed, or `latest`"
+        "{path} is not evidence: {why}; name the folder that `harness run` or `harness prove` printed, or `latest`"
     )]
     NotEvidence {
-        /// The folder.
+        /// What was named.
         path: PathBuf,
+        /// What it is instead.
+        why: &'static str,
     },
     /// It is deeper or larger than evidence can be.
     #[error(
@@ -145,9 +148,7 @@ impl Evidence {
     pub fn open(path: &Path) -> Result<Self, EvidenceError> {
         // Sealed evidence that has lost its run.json is changed evidence.
         if !path.join(RUN_FILE).is_file() && !path.join(SUMS_FILE).is_file() {
-            return Err(EvidenceError::NotEvidence {
-                path: path.to_path_buf(),
-            });
+            return Err(not_evidence(path));
         }
         Ok(Self {
             root: path.to_path_buf(),

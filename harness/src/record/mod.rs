@@ -10,6 +10,7 @@
 //! - [`baseline`]: what a run was expected to come to.
 //! - [`verdict`]: the type of `verdict.json`.
 //! - [`evidence`]: the folder of a run.
+//! - [`no_evidence`]: what something else is that was taken for one.
 //! - [`secret`]: what was found of secrets, without them.
 //! - [`redactions`]: the type of `redactions.json`.
 //! - [`proof_folder`]: the folder of a proof, which holds those of its runs.
@@ -24,6 +25,7 @@ mod bounds;
 mod event;
 mod evidence;
 mod inventory;
+mod no_evidence;
 mod observation;
 mod proof_folder;
 mod reader;
@@ -44,6 +46,7 @@ pub use event::{
 };
 pub use evidence::{CaseFolder, Evidence, EvidenceError, RUN_FILE, SUMS_FILE};
 pub use inventory::{FileSeen, Finding, Inventory};
+pub use no_evidence::NO_RUN;
 pub use observation::{
     Doctored, EFFECTS, EVENTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading,
     ReadingOutcome, Tampered,

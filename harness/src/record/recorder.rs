@@ -76,7 +76,7 @@ impl Recorder {
         Ok(Self { file, path, seq: 0 })
     }
 
-    /// Writes the next event. `at` is in microseconds since the case began.
+    /// Writes the next event. `at` is in microseconds since the case began, as [`Event::at`] says.
     pub fn write(&mut self, at: u64, process: Option<&str>, body: Body) -> Result<Event, RecordError> {
         self.seq += 1;
         let event = Event {

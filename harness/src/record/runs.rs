@@ -35,6 +35,14 @@ pub enum RunNameError {
         /// The newest of them.
         names: String,
     },
+    /// There is nothing of the kind.
+    #[error("{word} is not evidence: there is no such file or folder, and {others}")]
+    Unknown {
+        /// The word.
+        word: String,
+        /// The runs that are there, and what to do.
+        others: String,
+    },
     /// It is a folder that is no evidence, or nothing at all.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
@@ -81,7 +89,19 @@ pub fn find_run(folder: &Path, word: &Path) -> Result<Found, RunNameError> {
     }
     let beginning: Vec<&String> = names.iter().filter(|known| known.starts_with(name)).collect();
     match beginning.as_slice() {
-        [] => Err(not_evidence.into()),
+        [] if fs::symlink_metadata(join(folder, word)).is_ok() => Err(not_evidence.into()),
+        [] => Err(RunNameError::Unknown {
+            word: name.to_owned(),
+            others: match names.as_slice() {
+                [] => format!(
+                    "{RUNS_FOLDER} has no run yet; `harness run` makes one, or name the folder or archive of a run"
+                ),
+                names => format!(
+                    "no run in {RUNS_FOLDER} begins so; name one that does ({}), or `latest`",
+                    listed(names.iter().map(String::as_str))
+                ),
+            },
+        }),
         [one] => Ok(open(&runs.join(one))?),
         several => Err(RunNameError::Ambiguous {
             word: name.to_owned(),
@@ -212,7 +232,7 @@ mod tests {
             ".gitignore",
         ] {
             let said = found(folder.path(), word);
-            assert!(said.contains("is not evidence"), "{word:?}: {said}");
+            assert!(said.contains("is not evidence: "), "{word:?}: {said}");
         }
     }
 

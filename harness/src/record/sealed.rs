@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::archive::{ArchiveError, ArchiveFile};
 use super::evidence::{Evidence, EvidenceError, RUN_FILE};
 use super::proof_folder::{MATRIX_FILE, ProofFolder};
 use super::run::RunState;
@@ -22,6 +23,9 @@ pub enum SealedError {
         /// The archive.
         path: PathBuf,
     },
+    /// It is a file, and no archive either.
+    #[error(transparent)]
+    NotAnArchive(#[from] ArchiveError),
     /// It did not come to its end.
     #[error("{path} is incomplete: {reason}; run it again to its end (`harness verify {path}` says what is there)")]
     Incomplete {
@@ -48,7 +52,10 @@ pub enum SealedError {
 /// The folder of evidence that came to its end and has the digests of its `SHA256SUMS`.
 pub fn require_sealed(found: &Found) -> Result<PathBuf, SealedError> {
     match found {
-        Found::Archive(path) => Err(SealedError::Archive { path: path.clone() }),
+        Found::Archive(path) => {
+            ArchiveFile::open(path)?;
+            Err(SealedError::Archive { path: path.clone() })
+        }
         Found::Run(evidence) => sealed_run(evidence),
         Found::Proof(proof) => sealed_proof(proof),
     }

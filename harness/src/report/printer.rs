@@ -141,7 +141,8 @@ impl Printer {
         }
     }
 
-    /// Prints a text of our own as it is, line ends included; never one that a server wrote.
+    /// Prints a text of our own as it is, line ends included; never one that a server wrote, but in a document that has
+    /// escaped it in its own way.
     pub fn own_text(&mut self, text: &str) {
         self.put(text);
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::resolved::RefusalAt;
 use crate::case::{Basis, Check, Promise};
+use crate::protocol::Revision;
 
 /// A named set of promises that a profile can claim for its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -61,18 +62,15 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// Whose promise a check is, and where it is made.
-    pub fn whose(&self, check: &Check) -> Option<String> {
+    /// Whose promise a check is, and where it is made; of a server that speaks this revision, where that is known.
+    pub fn whose(&self, check: &Check, spoken: Option<Revision>) -> Option<String> {
         let promised = |what: String| match &self.claimed_in {
             Some(place) => format!("{what}, claimed in {place}"),
             None => what,
         };
         let preset = self.preset.name();
         Some(match check.basis {
-            Basis::SpecMust | Basis::SpecShould => {
-                let source = check.source.as_ref()?;
-                format!("MCP {}, {}: \"{}\"", source.revision, source.page, source.sentence)
-            }
+            Basis::SpecMust | Basis::SpecShould => check.source.as_ref()?.cited(spoken),
             Basis::Contract if self.preset.promises(check.promise) => {
                 promised(format!("the target's contract `{preset}`"))
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::{Verified, VerifiedProof, verify, verify_proof};
-use crate::record::{ArchiveError, ArchiveFile, Evidence, EvidenceError, ProofFolder};
+use crate::record::{ArchiveError, ArchiveFile, Evidence, EvidenceError, NO_RUN, ProofFolder};
 
 /// What is known of an archive before it is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,6 +48,9 @@ pub enum VerifyArchiveError {
     Folder(#[source] std::io::Error),
 }
 
+/// The next step for who named an archive of something else.
+pub const WHAT_TO_NAME: &str = "name an archive that `harness export` wrote, or the folder of a run";
+
 /// Verifies an archive; `tell` hears of each run of a proof before it is looked at.
 pub fn verify_archive(
     path: &Path,
@@ -77,10 +80,13 @@ pub fn verify_archive(
                 VerifiedArchive::Run(Box::new(verified))
             }
             // Damaged, it is evidence that differs; whole, it is something else.
-            Err(_) if !found.is_empty() => VerifiedArchive::Nothing { findings: found },
+            Err(_) if !found.is_empty() => {
+                found.insert(0, format!("archive: {NO_RUN}: {WHAT_TO_NAME}"));
+                VerifiedArchive::Nothing { findings: found }
+            }
             Err(_) => {
                 let path = path.to_path_buf();
-                return Err(EvidenceError::NotEvidence { path }.into());
+                return Err(EvidenceError::NotEvidence { path, why: NO_RUN }.into());
             }
         }
     };

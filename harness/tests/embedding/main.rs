@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     if let Some(words) = std::env::var_os(SUITE) {
         return suite(&words.to_string_lossy()).run();
     }
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 14] = [
         (
             "a sound server passes, and leaves neither processes nor evidence",
             sound,
@@ -45,6 +45,11 @@ fn main() -> ExitCode {
         ),
         ("a server that does not start says so once in full", not_started),
         ("a suite of which nothing applies has tested nothing", nothing_applies),
+        (
+            "a suite of which only the control ran has tested nothing, and a filter may pick what does not apply",
+            only_the_control,
+        ),
+        ("a list marks as ignored what the profile lacks", lacking),
         ("unguarded fails, unless it is allowed", unguarded),
         ("what is said wrongly is refused", refused),
         ("an interrupt fails what is left, and leaves no process", interrupted),
@@ -282,6 +287,66 @@ fn nothing_applies() {
     );
     let output = test(package(&[("mcp.toml", &text)]), "profile", &[]);
     output.says(101, &["nothing was tested", "unsupported: the target lacks write"]);
+}
+
+fn only_the_control() {
+    let text = Profile::plain().text();
+    let files = [("mcp.toml", text.as_str())];
+    let suite = |words: &str, arguments: &[&str]| test(package(&files), words, arguments);
+    let output = suite("profile retry", &[]);
+    output.says(101, &["1 passed; 0 failed", "nothing was tested"]);
+    assert_eq!(output.trials("ok"), ["control/sees-duplicates"]);
+    // Where somebody said which trials to run, none of them has to apply.
+    for arguments in [
+        &["--skip", "retry/"][..],
+        &["crash/"],
+        &["no-such-trial"],
+        &["--ignored"],
+        &["crash/failed-effect", "--exact"],
+    ] {
+        let output = suite("profile", arguments);
+        output.says(0, &["0 failed"]);
+        assert!(!output.text.contains("nothing was tested"), "{}", output.text);
+    }
+    // A failure that is known was tested, whatever else applies.
+    let broken = Profile::plain().flags("--dedupe none").text();
+    let files = [("mcp.toml", broken.as_str()), ("known.yaml", "- lost-reply\n")];
+    let output = test(
+        package(&files),
+        "profile known crash continuation execution changed-input concurrent-first-use fresh-identity identical-retry \
+         reply-means-done start-over cancelled-write crash-after-commit",
+        &[],
+    );
+    output.says(0, &["fails, as the list of expected failures says"]);
+}
+
+fn lacking() {
+    let text = Profile::plain().text();
+    let list = |arguments: &[&str]| test(package(&[("mcp.toml", &text)]), "profile", arguments);
+    let named = |output: &Output, name: &str| output.text.lines().any(|line| line == format!("{name}: test"));
+    let all = list(&["--list", "--format", "terse"]);
+    let ignored = list(&["--list", "--format", "terse", "--ignored"]);
+    for (name, is_lacking) in [
+        ("control/sees-duplicates", false),
+        ("retry/lost-reply", false),
+        // There is no status tool, nothing is asked, and nobody works beside the server.
+        ("retry/crash-after-commit", true),
+        ("continuation/changed-state", true),
+        ("execution/heartbeat", true),
+    ] {
+        assert!(named(&all, name), "{name}: {}", all.text);
+        assert_eq!(named(&ignored, name), is_lacking, "{name}: {}", ignored.text);
+    }
+    // Who insists is told what is lacking.
+    let output = list(&["retry/crash-after-commit", "--exact", "--ignored"]);
+    output.says(0, &["the target lacks", "1 ignored"]);
+    // Effects that are looked for are lacking in no list, and what is revealed by a server alone is none either.
+    let output = test(package(&[]), "described", &["--list", "--format", "terse", "--ignored"]);
+    assert!(
+        !named(&output, "retry/lost-reply") && named(&output, "retry/crash-after-commit"),
+        "{}",
+        output.text
+    );
 }
 
 fn unguarded() {

@@ -2,6 +2,7 @@
 //!
 //! A text that changed on purpose is accepted with `cargo insta review`, or with `INSTA_UPDATE=always cargo test`.
 
+use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
@@ -168,5 +169,45 @@ fn a_reader_that_goes_away_changes_no_verdict() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
         assert!(!said.contains("panicked"), "{words:?}: {said}");
+    }
+}
+
+/// Who looks for a flag looks in that table first.
+#[test]
+fn the_table_of_commands_names_every_flag() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    for command in [
+        "run",
+        "list",
+        "explain",
+        "show",
+        "report",
+        "verify",
+        "diff",
+        "rerun",
+        "export",
+        "prove",
+        "vectors",
+        "fingerprint",
+        "schema",
+    ] {
+        let start = format!("| `harness {command}");
+        let row = readme.lines().find(|line| line.starts_with(&start)).expect(command);
+        let help = call(&[command, "--help"]).stdout;
+        let has = |flag: &str| {
+            let mut words = row.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+            words.any(|word| word == flag)
+        };
+        for line in help
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| line.starts_with('-') && !line.starts_with("- "))
+        {
+            // The short form of a flag names it as well.
+            let forms = line.split_whitespace().filter(|word| word.starts_with('-'));
+            let forms: Vec<&str> = forms.map(|word| word.trim_end_matches([',', '.'])).collect();
+            let is_named = forms.contains(&"--help") || forms.iter().any(|form| has(form));
+            assert!(is_named, "README.md has no {forms:?} in the row of {command}");
+        }
     }
 }

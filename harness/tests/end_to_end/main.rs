@@ -72,6 +72,7 @@ mod kills;
 mod misled;
 mod mutated;
 mod no_file;
+mod not_evidence;
 mod output;
 mod outside;
 mod own_cases;

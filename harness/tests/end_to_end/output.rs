@@ -114,3 +114,26 @@ fn a_proof_is_whole_and_says_that_its_report_is_not() {
         );
     }
 }
+
+/// What goes into a file or a folder only says so, and makes none that is called `-`.
+#[test]
+fn a_dash_names_no_file() {
+    let done = Harness::new().case("lost-reply").run_human();
+    done.exits(0);
+    let runs = names(&done.path("evidence/runs"));
+    for words in [
+        &["export", "latest", "--output", "-"][..],
+        &["export", "latest", "-o", "run.zip", "--attest", "-"],
+        &["run", "--case", "lost-reply", "--write-expected", "-"],
+        &["run", "--evidence", "-"],
+        &["rerun", "latest", "--evidence", "-"],
+        &["prove", "--evidence", "-"],
+    ] {
+        let refused = done.then().call(words);
+        refused
+            .exits(2)
+            .says_only(&[" -: ", "name another, or `./-` if that is meant"]);
+        assert_eq!(names(&done.path("evidence/runs")), runs, "{words:?}");
+        assert!(!done.path("-").exists() && !done.path("run.zip").exists(), "{words:?}");
+    }
+}

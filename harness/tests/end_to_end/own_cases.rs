@@ -94,6 +94,24 @@ fn it_is_explained_and_listed() {
     let harness = Harness::new().file("mine.toml", &own("mine"));
     let explained = harness.clone().call(&["explain", "--case-file", "mine.toml"]);
     assert!(explained.stdout.starts_with("retry/mine  "), "{}", explained.stdout);
+    // Both together: the case is looked for among those of the catalogue and of the file.
+    for (case, heading) in [("mine", "retry/mine  "), ("lost-reply", "retry/lost-reply (03)  ")] {
+        let explained = harness.clone().call(&["explain", case, "--case-file", "mine.toml"]);
+        explained.exits(0);
+        assert!(explained.stdout.starts_with(heading), "{}", explained.stdout);
+    }
+    let refused = harness.clone().call(&["explain", "mien", "--case-file", "mine.toml"]);
+    refused
+        .exits(2)
+        .says_only(&["there is no case `mien`; did you mean `mine`?"]);
+    let usage = harness.clone().call(&["explain"]);
+    assert_eq!(usage.code, 2);
+    for form in [
+        "harness explain [OPTIONS] <CASE>\n",
+        "harness explain [OPTIONS] --case-file <FILE> [CASE]\n",
+    ] {
+        assert!(usage.stderr.contains(form), "{}", usage.stderr);
+    }
     let listed = harness.call(&["list", "--case-file", "mine.toml"]);
     assert!(listed.stdout.contains("  mine  "), "{}", listed.stdout);
 }

@@ -340,3 +340,13 @@ fn a_proof_is_reported_run_by_run() {
     report(Path::new("proof/baseline")).exits(0);
     assert!(unescaped(&fs::read_to_string(done.path("proof.html")).unwrap()).contains("1 passed"));
 }
+
+#[test]
+fn a_page_goes_to_standard_output_where_a_dash_says_so() {
+    let done = lost_reply();
+    page(&done);
+    let written = done.then().words(&["latest", "--html", "-"]).call(&["report"]);
+    written.exits(0);
+    assert_eq!(written.stdout, fs::read_to_string(done.path("page.html")).unwrap());
+    assert!(!done.path("-").exists());
+}

@@ -384,3 +384,29 @@ fn a_proof_speaks_it_too() {
         "reference-server (built in, contract guarded, MCP 2025-11-25)"
     );
 }
+
+/// Who is held to a sentence finds it in the revision that was spoken, and held or broken alike.
+#[test]
+fn a_sentence_is_quoted_from_the_revision_that_was_spoken() {
+    let modern = "basic/patterns/cancellation: \"Servers receiving";
+    let legacy = "basic/utilities/cancellation: \"Receivers of";
+    for (revision, page) in [("2026-07-28", modern), ("2025-06-18", legacy), ("2024-11-05", legacy)] {
+        let harness = Harness::new().target(&Profile::plain()).case("cancelled-write");
+        let run = harness.words(&["--protocol", revision]).run();
+        run.exits(0);
+        let checks = run.case("cancelled-write")["checks"].as_array().unwrap();
+        let check = checks
+            .iter()
+            .find(|check| check["id"] == "cancelled-is-not-answered")
+            .unwrap();
+        let quoted = format!("MCP {revision}, {page}");
+        let whose = check["whose"].as_str().unwrap();
+        assert!(whose.starts_with(&quoted), "{whose}");
+        let html = run.done.then().call(&["report", "latest", "--html", "-"]).stdout;
+        assert!(
+            html.contains(&quoted.replace('"', "&quot;")) || html.contains(&quoted),
+            "{revision}"
+        );
+        assert_eq!(run.done.verify(&run.evidence()).code, 0);
+    }
+}

@@ -271,3 +271,41 @@ fn the_working_directory_can_be_named() {
     let started = record.iter().find(|event| event["kind"] == "process-started").unwrap();
     assert!(started["cwd"].as_str().unwrap().ends_with("/elsewhere"), "{started}");
 }
+
+/// What `at` and `seq` mean beside each other, as the schema of the record says it: whoever sorts by the one has not the other.
+#[test]
+fn times_go_backwards_only_where_output_waited_to_be_taken_up() {
+    // A kill takes longer than the end of the output that it brings about; helpers and a second process are told apart.
+    for (case, profile) in [
+        ("lost-reply", Profile::plain()),
+        ("concurrent-first-use", Profile::plain()),
+    ] {
+        let run = run_on(&profile, case);
+        run.exits(0);
+        let record = run.record(case);
+        let (mut own, mut read) = (0, std::collections::BTreeMap::new());
+        for (index, event) in record.iter().enumerate() {
+            assert_eq!(event["seq"], index as u64 + 1);
+            let at = event["at"].as_u64().unwrap();
+            if is_own(event) {
+                assert!(own <= at, "{case}: {event}");
+                own = at;
+                continue;
+            }
+            let process = event["process"].as_str().unwrap().to_owned();
+            let before = read.insert(process, at).unwrap_or(0);
+            assert!(before <= at, "{case}: {event}");
+            let next = record[index..].iter().find(|next| is_own(next)).unwrap();
+            assert!(
+                at <= next["at"].as_u64().unwrap(),
+                "{case}: {event} was taken up before {next}"
+            );
+        }
+        assert!(own > 0 && !read.is_empty());
+    }
+}
+
+/// Whether an event is of the harness's own making, and not of an output that was read.
+fn is_own(event: &serde_json::Value) -> bool {
+    event["direction"] != "server-to-client" && event["kind"] != "stream-ended" && event["kind"] != "send-failed"
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::super::{ExitStatus, Format, refuse};
+use super::super::{ExitStatus, Format, refuse, refuse_standard_output};
 use super::{Fresh, exists};
 use crate::counted::counted;
 use crate::record::{Found, Packed, RUN_FILE, Run};
@@ -78,6 +78,12 @@ impl HandingOnArguments {
     pub(super) fn files(&self, archive: &Path) -> Vec<PathBuf> {
         let signature = self.sign.as_ref().map(|_| signature_of(archive));
         signature.into_iter().chain(self.attest.clone()).collect()
+    }
+
+    /// Whether each of them is to be a file.
+    pub(super) fn is_of_files(&self) -> Result<(), String> {
+        let why = "standard output is for what the export prints";
+        refuse_standard_output("--attest", self.attest.as_deref(), why)
     }
 
     /// Looks for secrets in a sealed folder, and masks them where that is wanted.

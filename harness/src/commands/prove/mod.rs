@@ -10,10 +10,10 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::target_arguments::{protocols, quoted};
-use super::{ExitStatus, refuse};
+use super::{EVIDENCE_IS_A_FOLDER, ExitStatus, refuse, refuse_standard_output};
 use crate::case::Catalogue;
 use crate::conduct::{
-    ConductError, ProofRequest, Proved, Proving, Repeat, Request, fresh_naming, jobs, prove as conduct_proof,
+    ConductError, IsRemoved, ProofRequest, Proved, Proving, Repeat, Request, fresh_naming, jobs, prove as conduct_proof,
 };
 use crate::digest;
 use crate::drive::clock;
@@ -218,6 +218,7 @@ fn status(proved: &Proved) -> ExitStatus {
 }
 
 fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<(ProofRequest, ProofFolder), String> {
+    refuse_standard_output("--evidence", arguments.evidence.as_deref(), EVIDENCE_IS_A_FOLDER)?;
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
     let Chosen {
         target,
@@ -234,6 +235,7 @@ fn request(arguments: &ProveArguments, guarded: &GuardedRun) -> Result<(ProofReq
             rest: profile_words(arguments),
         },
         keep: None,
+        is_removed: IsRemoved::never(),
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         catalogue: Arc::new(Catalogue::embedded().clone()),

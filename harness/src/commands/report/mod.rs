@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::kept::Kept;
 use super::taken::{self, Opened};
-use super::{ExitStatus, Format, refuse};
+use super::{ExitStatus, Format, is_standard_output, refuse};
 use crate::matrix::BASELINE;
 use crate::record::{Evidence, Found, ProofFolder};
 use crate::report::Printer;
@@ -24,7 +24,8 @@ const RUNS_NAMED_MAX: usize = 8;
 pub(super) struct ReportArguments {
     /// The run: its folder or archive, `latest`, or the name of a folder under evidence/runs, or a beginning of it
     run: PathBuf,
-    /// Write one HTML file, with a picture of each case, its frames, rows and checks; it loads nothing and runs no script
+    /// Write one HTML file, with a picture of each case, its frames, rows and checks; it loads nothing and runs no script. `-` is
+    /// standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Replace FILE where it is there already
@@ -54,6 +55,10 @@ pub(super) fn report(arguments: &ReportArguments, printer: &mut Printer) -> Exit
         kept().print(printer);
         return ExitStatus::Success;
     };
+    if is_standard_output(file) {
+        printer.own_text(&page::of(&kept()));
+        return ExitStatus::Success;
+    }
     // What would be refused is refused before anything is read.
     let written = page::may_be_written(file, evidence, arguments)
         .and_then(|()| page::write(file, &page::of(&kept()), arguments.force));

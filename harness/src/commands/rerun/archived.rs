@@ -68,6 +68,9 @@ impl Archived {
                 continue;
             }
             if let Some(file) = run.case_files.get(id) {
+                notes.push(format!(
+                    "{id}: the case that the evidence holds is run; the file that it came from ({file}) is not read"
+                ));
                 own.push((file.clone(), text));
                 continue;
             }

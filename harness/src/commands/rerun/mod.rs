@@ -16,8 +16,8 @@ use serde_json::json;
 use self::archived::Archived;
 use super::taken::{Taken, take};
 use super::target_arguments::quoted;
-use super::{ExitStatus, Format, diff as diff_command, refuse, run};
-use crate::conduct::{Progress, Repeat, Request, conduct, fresh_naming, jobs};
+use super::{EVIDENCE_IS_A_FOLDER, ExitStatus, Format, diff as diff_command, refuse, refuse_standard_output, run};
+use crate::conduct::{IsRemoved, Progress, Repeat, Request, conduct, fresh_naming, jobs};
 use crate::diff::{RunDiff, Side, compare_runs};
 use crate::drive::guard::Run as GuardedRun;
 use crate::record::{Baseline, Evidence, RunState};
@@ -115,6 +115,7 @@ fn prepared(
     guarded: &GuardedRun,
     printer: &mut Printer,
 ) -> Result<(Taken, Archived, Request), String> {
+    refuse_standard_output("--evidence", arguments.evidence.as_deref(), EVIDENCE_IS_A_FOLDER)?;
     let folder = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
     let taken = take(&arguments.run)?;
     let side = &taken.side;
@@ -144,6 +145,7 @@ fn prepared(
             rest: repeat_words(arguments),
         },
         keep: None,
+        is_removed: IsRemoved::never(),
         jobs: jobs(arguments.jobs.map(usize::from), &target),
         target,
         catalogue: Arc::new(archived.catalogue.clone()),
@@ -193,18 +195,19 @@ fn finish(
     printer: &mut Printer,
 ) -> ExitStatus {
     let nothing_run = report.did_not_start.is_some() || report.blind.is_some() || report.tools.is_some();
-    let status = match (&compared, state) {
-        (_, RunState::Interrupted) => ExitStatus::Interrupted,
+    let (status, reason) = match (&compared, state) {
+        (_, RunState::Interrupted) => (ExitStatus::Interrupted, "it was interrupted"),
         (Err(message), _) => {
             printer.error(message);
-            ExitStatus::Inconclusive
+            (ExitStatus::Inconclusive, "the runs could not be compared")
         }
-        (Ok(_), _) if nothing_run => ExitStatus::Inconclusive,
-        (Ok(diff), _) if !diff.verdicts_differ() => ExitStatus::Success,
-        (Ok(diff), _) if diff.says_nothing() => ExitStatus::Inconclusive,
-        (Ok(_), _) => ExitStatus::Failed,
+        (Ok(_), _) if nothing_run => (ExitStatus::Inconclusive, "nothing was run now"),
+        (Ok(diff), _) if !diff.verdicts_differ() => (ExitStatus::Success, "the verdicts are equal, whatever they are"),
+        (Ok(diff), _) if diff.says_nothing() => (ExitStatus::Inconclusive, "a case came to nothing now"),
+        (Ok(_), _) => (ExitStatus::Failed, "a verdict differs"),
     };
     report.exit = status.code();
+    report.exit_reason = Some(reason);
     // What was cut off, or never begun, is no difference of the server.
     let shown = compared.ok().filter(|_| !nothing_run && state != RunState::Interrupted);
     match arguments.format {

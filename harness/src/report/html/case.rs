@@ -7,7 +7,7 @@ use super::list;
 use super::markup::Markup;
 use super::page::command;
 use super::picture::{self, Named};
-use crate::case::Case;
+use crate::case::{Case, Check};
 use crate::counted::counted;
 use crate::record::CaseVerdict;
 use crate::report::overview::{CaseGlance, case_word};
@@ -92,6 +92,7 @@ fn findings<'a>(of: &HtmlCase<'a>, gathered: &'a Gathered) -> Option<Findings<'a
     Some(Findings {
         case: of.case,
         contract: gathered.plan.as_ref().map(|plan| &plan.contract),
+        spoken: gathered.spoken,
         verdict: of.verdict?,
     })
 }
@@ -141,7 +142,8 @@ fn write_body(markup: &mut Markup, of: &HtmlCase<'_>, gathered: &Gathered, id: &
         && let Some(verdict) = of.verdict
     {
         let contract = gathered.plan.as_ref().map(|plan| &plan.contract);
-        checks::write(markup, of.case, contract, verdict);
+        let whose = |check: &Check| contract?.whose(check, gathered.spoken);
+        checks::write(markup, of.case, &whose, verdict);
     }
     counts::write(markup, &gathered.observations, of.case, of.verdict, id);
     write_remarks(markup, of);

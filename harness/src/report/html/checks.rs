@@ -7,7 +7,6 @@ use super::markup::Markup;
 use crate::case::{Basis, Case, Check};
 use crate::record::{CaseVerdict, CheckOutcome, CheckResult};
 use crate::report::frame::cut;
-use crate::target::Contract;
 
 /// How much of an expected or found value is shown, in characters.
 const VALUE_CHARS_MAX: usize = 600;
@@ -15,8 +14,11 @@ const VALUE_CHARS_MAX: usize = 600;
 /// One path: what it is, what was expected there, and what was found.
 type Line = (String, String, String);
 
+/// Whose promise a check is.
+pub(super) type Whose<'a> = &'a dyn Fn(&Check) -> Option<String>;
+
 /// Writes the table.
-pub(super) fn write(markup: &mut Markup, case: Option<&Case>, contract: Option<&Contract>, verdict: &CaseVerdict) {
+pub(super) fn write(markup: &mut Markup, case: Option<&Case>, whose: Whose<'_>, verdict: &CaseVerdict) {
     if verdict.checks.is_empty() {
         return;
     }
@@ -34,7 +36,7 @@ pub(super) fn write(markup: &mut Markup, case: Option<&Case>, contract: Option<&
         for check in verdict.checks_worst_first() {
             let defined = case.and_then(|case| case.checks.iter().find(|known| known.id == check.id));
             markup.element("tbody", &[], |markup| {
-                write_check(markup, check, defined, contract, verdict);
+                write_check(markup, check, defined, whose, verdict);
             });
         }
     });
@@ -44,7 +46,7 @@ fn write_check(
     markup: &mut Markup,
     check: &CheckResult,
     defined: Option<&Check>,
-    contract: Option<&Contract>,
+    whose: Whose<'_>,
     verdict: &CaseVerdict,
 ) {
     let mut lines = lines(check, defined, verdict);
@@ -70,8 +72,8 @@ fn write_check(
                     }
                 });
                 markup.element("td", &[("rowspan", &span)], |markup| {
-                    let whose = check.whose.clone();
-                    write_basis(markup, check.basis, whose.or_else(|| contract?.whose(defined?)));
+                    let promise = check.whose.clone();
+                    write_basis(markup, check.basis, promise.or_else(|| whose(defined?)));
                 });
             }
             markup.leaf("td", &[("class", "data path")], path);

@@ -3,6 +3,7 @@
 use super::scene::Scene;
 use crate::counted::counted;
 use crate::plan::Plan;
+use crate::protocol::Revision;
 use crate::record::{Body, Direction, Event, Line, Message, Observation};
 use crate::report::frame::{cut, text_of};
 use crate::report::printer::Style;
@@ -31,6 +32,8 @@ pub(super) struct Gathered {
     pub(super) scene: Scene,
     pub(super) observations: Vec<Observation>,
     pub(super) plan: Option<Plan>,
+    /// The revision that the server speaks, where a handshake said it.
+    pub(super) spoken: Option<Revision>,
     pub(super) is_begun: bool,
     pub(super) has_ended: bool,
 }
@@ -116,6 +119,7 @@ pub(super) fn gather(
         gathered.push(Item::Remark(told));
     }
     gathered.plan = narrator.plan().cloned();
+    gathered.spoken = narrator.spoken();
     gathered
 }
 

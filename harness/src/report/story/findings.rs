@@ -7,6 +7,7 @@ use super::page::Page;
 use super::table::{Mark, Table};
 use super::value::in_words;
 use crate::case::{Case, Check};
+use crate::protocol::Revision;
 use crate::record::{CaseVerdict, CheckOutcome, CheckResult, PathFinding, RowOrigin, Verdict};
 use crate::report::console::word;
 use crate::report::frame::shortened;
@@ -22,6 +23,8 @@ const FOUND_CHARS_MAX: usize = 160;
 pub(in crate::report) struct Findings<'a> {
     pub(in crate::report) case: Option<&'a Case>,
     pub(in crate::report) contract: Option<&'a Contract>,
+    /// The revision that the server speaks, where a handshake said it.
+    pub(in crate::report) spoken: Option<Revision>,
     pub(in crate::report) verdict: &'a CaseVerdict,
 }
 
@@ -64,7 +67,7 @@ impl<'a> Findings<'a> {
         let mut defined = self.case.into_iter().flat_map(|case| &case.checks);
         let defined = defined.find(|known| known.id == check.id);
         let found = defined.map_or(String::new(), |defined| format!(": {}", expectation(defined)));
-        let whose = defined.and_then(|defined| self.contract?.whose(defined));
+        let whose = defined.and_then(|defined| self.contract?.whose(defined, self.spoken));
         let whose = whose.map_or_else(|| "as the case expects".to_owned(), |whose| format!("promise: {whose}"));
         gather(held, whose, format!("{}{}{found}", check.id, about(check)));
     }

@@ -9,7 +9,8 @@ use super::value::brief;
 use super::wire::Wire;
 use crate::case::{StartStep, Step};
 use crate::plan::Plan;
-use crate::record::{Body, Event, Observation};
+use crate::protocol::{Revision, Spoken};
+use crate::record::{Body, Direction, Event, Observation};
 use crate::report::printer::Style;
 
 /// What is known of one case so far.
@@ -17,6 +18,7 @@ use crate::report::printer::Style;
 pub(in crate::report) struct Narrator {
     plan: Option<Box<Plan>>,
     wire: Wire,
+    spoken: Spoken,
     /// By process, how it was started last.
     started: BTreeMap<String, StartStep>,
     before: Option<Observation>,
@@ -33,6 +35,11 @@ impl Narrator {
     /// What the case was to do, once that is known.
     pub(in crate::report) fn plan(&self) -> Option<&Plan> {
         self.plan.as_deref()
+    }
+
+    /// The revision that the server speaks, once its handshake was told.
+    pub(in crate::report) fn spoken(&self) -> Option<Revision> {
+        self.spoken.revision()
     }
 
     /// The step that is being told: its index in the plan.
@@ -58,6 +65,9 @@ impl Narrator {
             return Vec::new();
         }
         if let Body::Message(message) = &event.body {
+            if let Some(payload) = &message.payload {
+                self.spoken.see(message.direction == Direction::ClientToServer, payload);
+            }
             return vec![self.wire.tell(event.seq, process, message)];
         }
         if let Body::Observed { label, sha256 } = &event.body {

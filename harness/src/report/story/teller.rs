@@ -110,6 +110,7 @@ impl<'a> Story<'a> {
         let findings = self.of.verdict.map(|verdict| Findings {
             case: self.of.case,
             contract: self.narrator.plan().map(|plan| &plan.contract),
+            spoken: self.narrator.spoken(),
             verdict,
         });
         if let Some(findings) = findings {
