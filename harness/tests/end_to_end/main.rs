@@ -23,6 +23,7 @@
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `interrupted.rs` | what is left of an interrupt, a kill and a full disk is incomplete for everybody |
 //! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
+//! | `cut_off_proofs.rs` | a proof that was interrupted or killed: what it had come to is kept, and called incomplete |
 //! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
@@ -58,6 +59,7 @@ mod beside;
 mod blind;
 mod command_line;
 mod contracts;
+mod cut_off_proofs;
 mod defects;
 mod diffs;
 mod elicitation;
