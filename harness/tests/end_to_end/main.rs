@@ -18,6 +18,7 @@
 //! | `output.rs` | output that cannot be written is said, and is no success |
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
 //! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
+//! | `workers.rs` | what is wrong with a process beside the server is told as what it is |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
@@ -98,4 +99,5 @@ mod vectors;
 mod verify;
 mod waits;
 mod wire;
+mod workers;
 mod writers;
