@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::case::{Bounds, Case, Mode, OperationUse, Step, Surface};
+use crate::case::{Bounds, Case, Mode, OperationUse, Role, Step, Surface};
 use crate::digest;
 use crate::readback::{Query, Selector};
 use crate::target::{Contract, Identity, PlaceholderError, Replies, Submitted, Target, TargetSource, Values};
@@ -210,6 +210,15 @@ impl Plan {
     pub fn missing(&self, case: &Case) -> Vec<Surface> {
         let needs = case.needs.iter().copied();
         needs.filter(|surface| !self.surfaces.contains(surface)).collect()
+    }
+
+    /// What kind of process it is that a step starts under this name; a server where none does.
+    pub fn role(&self, process: &str) -> Role {
+        let started = self.steps.iter().find_map(|step| {
+            let Step::Start(start) = step else { return None };
+            (start.process == process).then_some(start.role)
+        });
+        started.unwrap_or_default()
     }
 
     /// Whether it kills a server that serves.

@@ -11,6 +11,10 @@ use crate::record::{EXPECTED_FORMAT, ExpectedVerdicts, Verdict};
 /// How deep the verdicts of a file stand in it.
 const VERDICTS_DEPTH: usize = 2;
 
+/// What is said of a file that is not of the form that is written.
+const NO_OBJECT: &str = "it is no file of expected verdicts, which is an object with `format`, `target`, `contract` and \
+                         `verdicts`; write one with --write-expected";
+
 /// A file of expected verdicts that has been read, and where its cases stand.
 #[derive(Debug)]
 pub struct ExpectedDocument<'a> {
@@ -27,6 +31,16 @@ pub fn read_expected<'a>(
     target: &str,
     contract: &str,
 ) -> Result<ExpectedDocument<'a>, DocumentError> {
+    // A list of the same values, in their order, would be read as well, and nobody could see what they stand for.
+    let start = text.len() - text.trim_start().len();
+    if !text[start..].starts_with('{') {
+        return Err(document::refuse_at(
+            name,
+            text,
+            Some(start..start),
+            NO_OBJECT.to_owned(),
+        ));
+    }
     let read: ExpectedVerdicts = serde_json::from_str(text).map_err(|error| {
         let at = format!(" at line {} column {}", error.line(), error.column());
         let message = error.to_string();
@@ -173,6 +187,17 @@ mod tests {
             ),
             ("\"identical-retry\"", "\"01\"", "e.json:6:5: there is no case `01`"),
         ];
+        for text in [
+            "[1, \"plain\", \"none\", {\"lost-reply\": \"pass\"}]",
+            "[]",
+            "7",
+            "null",
+            "pass",
+            "",
+        ] {
+            let error = read(&format!("\n {text}")).expect_err(text);
+            assert_eq!(error, format!("e.json:2:2: {NO_OBJECT}"));
+        }
         for (from, to, message) in table {
             let error = read(&text().replacen(from, to, 1)).expect_err(message);
             assert!(error.starts_with(message), "{error}");

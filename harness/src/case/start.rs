@@ -40,6 +40,15 @@ impl Role {
             Self::Reaper => "reaper",
         }
     }
+
+    /// A process of this kind, by the name that its case gives it, in a sentence.
+    pub fn of_process(self, process: &str) -> String {
+        match self {
+            Self::Server => "the server".to_owned(),
+            Self::Worker | Self::Reaper if process == self.name() => format!("the {process}"),
+            Self::Worker | Self::Reaper => format!("the {} `{process}`", self.name()),
+        }
+    }
 }
 
 /// `start = "server"` and what goes with it.

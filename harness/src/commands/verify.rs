@@ -14,11 +14,11 @@ use self::about::show_about;
 use self::asked::Asked;
 use super::{ExitStatus, Format, named_run, refuse};
 use crate::counted::counted;
-use crate::record::{ArchiveError, EvidenceError, Found};
+use crate::record::{ArchiveError, EvidenceError, Found, Verdict};
 use crate::report::{Printer, Style, plain, show_baseline, span};
 use crate::signature::{self, SignatureError};
 use crate::verify::{
-    ArchiveSeen, Verified, VerifiedArchive, VerifiedProof, VerifyArchiveError, verify as verify_evidence,
+    ArchiveSeen, Verified, VerifiedArchive, VerifiedProof, VerifyArchiveError, by_families, verify as verify_evidence,
     verify_archive, verify_proof,
 };
 
@@ -301,8 +301,15 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     if let Some(about) = &verified.about {
         show_about(about, printer);
     }
-    for (case, verdict) in &verified.judged {
+    let is_unsupported = |verdict: &str| verdict == Verdict::Unsupported.name();
+    for (case, verdict) in verified.judged.iter().filter(|(_, verdict)| !is_unsupported(verdict)) {
         printer.line(&[span(Style::Bold, "judged    "), plain(format!("{case}: {verdict}"))]);
+    }
+    let unsupported = verified.judged.iter().filter(|(_, verdict)| is_unsupported(verdict));
+    let unsupported: Vec<String> = unsupported.map(|(case, _)| case.clone()).collect();
+    if !unsupported.is_empty() {
+        let text = format!("{}: {}", by_families(&unsupported), Verdict::Unsupported.name());
+        printer.line(&[span(Style::Bold, "judged    "), plain(text)]);
     }
     if let Some(baseline) = &verified.baseline {
         show_baseline(printer, baseline);

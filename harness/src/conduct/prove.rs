@@ -3,7 +3,7 @@
 //! The first run has its cases side by side. After it the runs are side by side, each on a thread of its own with its cases in
 //! turn: with many more defects than cores that keeps every core at work, and a run is what it is on its own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::request::{ConductError, Progress, Request};
 use crate::case::Case;
 use crate::drive::clock::Clock;
 use crate::drive::guard::Interrupts;
-use crate::matrix::{BASELINE, Expected, Matrix, Planted, Ran};
-use crate::record::RunState;
+use crate::matrix::{BASELINE, CutShort, Expected, Matrix, Planted, Ran};
+use crate::record::{CaseVerdict, RunState};
 use crate::report::RunReport;
 
 /// What to prove.
@@ -56,6 +56,8 @@ pub struct Proved {
     pub matrix: Matrix,
     /// Whether the user stopped it, so that defects are missing at the end.
     pub interrupted: bool,
+    /// The last lines that a server wrote which did not start, by the run.
+    pub last_words: BTreeMap<String, Vec<String>>,
 }
 
 impl ProofRequest {
@@ -68,6 +70,7 @@ impl ProofRequest {
 
 enum News {
     Begins(usize),
+    Judged(usize, Box<CaseVerdict>),
     Ended(usize, Box<Result<(RunReport, RunState), ConductError>>, u64),
 }
 
@@ -76,8 +79,9 @@ struct Done<'a> {
     request: &'a ProofRequest,
     cases: Vec<&'a Case>,
     baseline: Ran,
-    /// By the defects of the request; a run that was broken off is not done.
+    /// By the defects of the request; none where the run was not begun.
     runs: Vec<Option<Ran>>,
+    last_words: BTreeMap<String, Vec<String>>,
 }
 
 impl<'a> Done<'a> {
@@ -86,32 +90,55 @@ impl<'a> Done<'a> {
         let named = base.selection.execute.iter();
         Self {
             cases: named.map(|id| case_named(&base.catalogue, id)).collect(),
-            baseline: nothing("it was not run"),
+            baseline: unfinished(),
             runs: vec![None; request.expected.planted.len()],
+            last_words: BTreeMap::new(),
             request,
         }
     }
 
     fn matrix(&self) -> Matrix {
-        // In the order of the list: what is behind the first gap was done, and is not told in the wrong place.
-        let planted = self.request.expected.planted.iter().zip(&self.runs);
-        let (planted, done): (Vec<Planted>, Vec<Ran>) = planted
-            .filter_map(|(planted, run)| Some((planted.clone(), run.clone()?)))
-            .unzip();
-        let expected = Expected {
-            planted,
-            ..self.request.expected.clone()
-        };
         let base = &self.request.base;
         let target = base.target.title();
         Matrix::of(
             &target,
-            &expected,
+            &self.request.expected,
             &self.cases,
             &base.catalogue.all(),
             &self.baseline,
-            &done,
+            &self.runs,
         )
+    }
+
+    fn begins(&mut self, at: usize) {
+        self.runs[at] = Some(unfinished());
+    }
+
+    /// A case of a run that goes on; whether the matrix is about it.
+    fn judged(&mut self, at: usize, verdict: CaseVerdict) -> bool {
+        let planted = &self.request.expected.planted[at];
+        let is_named = planted.kills.iter().any(|kill| kill.case == verdict.case);
+        let run = self.runs[at].get_or_insert_with(unfinished);
+        run.verdicts.insert(verdict.case.clone(), verdict);
+        is_named
+    }
+
+    /// A run that goes on no further, as a whole; where it could not be made, what it came to until then is kept.
+    fn ended(&mut self, at: usize, outcome: Result<(RunReport, RunState), ConductError>, micros: u64) {
+        let run = match outcome {
+            Ok((report, state)) => {
+                let name = &self.request.expected.planted[at].name;
+                self.last_words.insert(name.clone(), report.last_words.clone());
+                ran(report, state, micros)
+            }
+            Err(error) => Ran {
+                cut_short: Some(CutShort::NotRun {
+                    reason: error.to_string(),
+                }),
+                ..self.runs[at].take().unwrap_or_else(unfinished)
+            },
+        };
+        self.runs[at] = Some(run);
     }
 }
 
@@ -141,13 +168,15 @@ pub async fn prove(
     Ok(Proved {
         matrix: done.matrix(),
         interrupted,
+        last_words: done.last_words,
     })
 }
 
-fn nothing(reason: &str) -> Ran {
+/// What is known of a run that begins.
+fn unfinished() -> Ran {
     Ran {
-        verdicts: std::collections::BTreeMap::new(),
-        trouble: Some(reason.to_owned()),
+        verdicts: BTreeMap::new(),
+        cut_short: Some(CutShort::Unfinished),
         micros: 0,
     }
 }
@@ -164,7 +193,6 @@ async fn run_all(
     let mut tell_base = |progress: Progress<'_>| {
         if let Progress::CaseJudged(_, report, _) = &progress {
             let verdict = report.verdict.clone();
-            done.baseline.trouble = None;
             done.baseline.verdicts.insert(verdict.case.clone(), verdict);
             tell(Proving::Known(&done.matrix()));
         }
@@ -172,10 +200,8 @@ async fn run_all(
     };
     let (report, state) = Box::pin(conduct_until(base, stopped.clone(), &mut tell_base)).await?;
     forget(&scratch);
-    if state == RunState::Interrupted {
-        return Ok(());
-    }
-    done.baseline = ran(report, since.stamp().micros);
+    done.last_words.insert(BASELINE.to_owned(), report.last_words.clone());
+    done.baseline = ran(report, state, since.stamp().micros);
     tell(Proving::Known(&done.matrix()));
     if Matrix::is_baseline_green(&done.cases, &done.baseline) {
         defects(done, stopped, tell).await?;
@@ -207,15 +233,21 @@ async fn defects(
     let mut ended = 0;
     while let Some(news) = news.recv().await {
         match news {
-            News::Begins(at) => running.push(at),
+            News::Begins(at) => {
+                running.push(at);
+                done.begins(at);
+                tell(Proving::Known(&done.matrix()));
+            }
+            News::Judged(at, verdict) => {
+                if done.judged(at, *verdict) {
+                    tell(Proving::Known(&done.matrix()));
+                }
+                continue;
+            }
             News::Ended(at, outcome, micros) => {
                 running.retain(|other| *other != at);
                 ended += 1;
-                done.runs[at] = match *outcome {
-                    Ok((_, RunState::Interrupted)) => None,
-                    Ok((report, RunState::Running | RunState::Finished)) => Some(ran(report, micros)),
-                    Err(error) => Some(nothing(&error.to_string())),
-                };
+                done.ended(at, *outcome, micros);
                 tell(Proving::Known(&done.matrix()));
             }
         }
@@ -246,7 +278,11 @@ async fn take_runs(
         // Nobody is told where nobody listens any more.
         let _ = send.send(News::Begins(at));
         let since = Clock::start();
-        let mut tell = |_: Progress<'_>| {};
+        let mut tell = |progress: Progress<'_>| {
+            if let Progress::CaseJudged(_, report, _) = &progress {
+                let _ = send.send(News::Judged(at, Box::new(report.verdict.clone())));
+            }
+        };
         let outcome = Box::pin(conduct_until(request.clone(), stopped.clone(), &mut tell)).await;
         forget(&request.scratch);
         let _ = send.send(News::Ended(at, Box::new(outcome), since.stamp().micros));
@@ -280,15 +316,17 @@ fn one_run(request: &ProofRequest, planted: Option<&Planted>) -> Request {
     }
 }
 
-fn ran(report: RunReport, micros: u64) -> Ran {
-    let trouble = report.did_not_start.or(report.blind);
+fn ran(report: RunReport, state: RunState, micros: u64) -> Ran {
+    let not_run = report.did_not_start.or(report.blind);
+    let not_run = not_run.map(|reason| CutShort::NotRun { reason });
+    let is_unfinished = state != RunState::Finished;
     let verdicts = report
         .cases
         .into_iter()
         .map(|case| (case.verdict.case.clone(), case.verdict));
     Ran {
         verdicts: verdicts.collect(),
-        trouble,
+        cut_short: not_run.or(is_unfinished.then_some(CutShort::Unfinished)),
         micros,
     }
 }

@@ -89,12 +89,17 @@ pub enum DriveError {
     /// The living store could not be watched.
     #[error("watch the store for the effect: {0}")]
     Watch(ReadError),
-    /// A server wrote more than a case may hold.
+    /// A process wrote more than a case may hold.
     #[error(
-        "the server wrote more than {} bytes in one case; nothing after that was recorded",
-        scribe::INCOMING_BYTES_MAX
+        "{who} wrote too much on standard output in one case, together with whatever else wrote there (more than {} bytes, of which \
+         a line takes {} beside its own); nothing after that was recorded",
+        scribe::INCOMING_BYTES_MAX,
+        scribe::FRAME_COST_BYTES
     )]
-    Flood,
+    Flood {
+        /// Which process it was, in a sentence.
+        who: String,
+    },
     /// Somebody who is no process of the server has the store open.
     #[error(
         "the store is still open in process {pid} ({name}), which the launch command did not start: a kill does not reach it, so \

@@ -3,6 +3,7 @@
 use super::DriveError;
 use super::clock::{Clock, Stamp};
 use super::framing::{FrameKind, RawFrame};
+use crate::case::Role;
 use crate::record::{Body, CaseFolder, Direction, Message, RecordError, Recorder};
 use crate::values::values_in;
 
@@ -10,8 +11,9 @@ use crate::values::values_in;
 /// [`VALUE_COST_BYTES`]: a flood must fill neither the disk nor the memory of who reads the record.
 pub(super) const INCOMING_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// What the record needs for a frame beside its bytes.
-const FRAME_COST_BYTES: u64 = 256;
+/// What the record needs in memory for a frame beside its bytes: an event has some 15 values of its own, and no two of them may
+/// cost less than a value does.
+pub(super) const FRAME_COST_BYTES: u64 = 1024;
 
 /// What the record needs in memory for a value of a frame beside its bytes. So a record has at most half of the values that
 /// its readers allow.
@@ -59,13 +61,16 @@ impl Scribe {
         &mut self,
         at: Stamp,
         process: &str,
+        role: Role,
         frame: RawFrame,
         withheld: impl FnOnce(Option<&serde_json::Value>) -> bool,
     ) -> Result<Option<serde_json::Value>, DriveError> {
         let values = values_in(&frame.bytes) as u64 * VALUE_COST_BYTES;
         self.incoming_bytes += frame.length_bytes() + FRAME_COST_BYTES + values;
         if self.incoming_bytes > INCOMING_BYTES_MAX {
-            return Err(DriveError::Flood);
+            return Err(DriveError::Flood {
+                who: role.of_process(process),
+            });
         }
         let unterminated = matches!(frame.kind, FrameKind::Unterminated);
         let mut message = match frame.kind {
@@ -90,5 +95,58 @@ impl Scribe {
     pub fn new_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Evidence;
+    use crate::values::VALUES_MAX;
+
+    fn write(process: &str, role: Role, frame: RawFrame) -> (Option<String>, String) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let evidence = Evidence::create_at(&folder.path().join("run")).expect("a new folder");
+        let case = evidence.case("lost-reply");
+        case.create().expect("the case's folder");
+        let mut scribe = Scribe::begin(&case).expect("a record");
+        let now = scribe.clock().stamp();
+        let written = scribe.write_incoming(now, process, role, frame, |_| false);
+        let record = std::fs::read_to_string(case.record_file()).expect("the record");
+        (written.err().map(|error| error.to_string()), record)
+    }
+
+    #[test]
+    fn whoever_writes_too_much_is_told_by_what_it_is() {
+        for (process, role, who) in [
+            ("first", Role::Server, "the server wrote too much "),
+            ("first", Role::Worker, "the worker `first` wrote too much "),
+            ("reaper", Role::Reaper, "the reaper wrote too much "),
+        ] {
+            let length = INCOMING_BYTES_MAX;
+            let kind = FrameKind::Oversize {
+                length,
+                sha256: String::new(),
+                terminated: true,
+            };
+            let bytes = Vec::new();
+            let (told, _) = write(process, role, RawFrame { bytes, kind });
+            assert!(told.as_ref().is_some_and(|told| told.starts_with(who)), "{told:?}");
+        }
+    }
+
+    /// Else a flood of empty lines would be a record that nobody reads again, and end the whole run.
+    #[test]
+    fn a_record_of_the_smallest_lines_can_be_read() {
+        let (bytes, kind) = (b"x".to_vec(), FrameKind::Whole);
+        let (told, record) = write("first", Role::Server, RawFrame { bytes, kind });
+        assert_eq!(told, None);
+        let line = record.lines().last().expect("an event");
+        let lines_max = INCOMING_BYTES_MAX / FRAME_COST_BYTES;
+        let values = usize::try_from(lines_max).expect("a number of lines") * values_in(line.as_bytes());
+        assert!(
+            values <= VALUES_MAX / 2,
+            "{values} values of {lines_max} lines like {line}"
+        );
     }
 }

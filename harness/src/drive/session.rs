@@ -15,6 +15,7 @@ use super::outside::{Outside, SideCommand};
 use super::process::{Launch, LaunchSpec, Launched, Pid};
 use super::scribe::Scribe;
 use super::transport::{EndReason, Incoming, SendError, StdioLimits};
+use crate::case::Role;
 use crate::fault::Delivery;
 use crate::protocol::{self, Era, Offer, Protocol, Reply};
 use crate::record::{Body, Direction, Message};
@@ -32,6 +33,7 @@ const LINE_BYTES_MAX: usize = 1024;
 pub(super) struct Session {
     /// The name that the case gives it.
     pub process: String,
+    role: Role,
     era: Era,
     /// Which revision is wanted.
     wanted: Protocol,
@@ -100,6 +102,7 @@ impl Session {
         scribe.write(Some(process), body)?;
         Ok(Self {
             process: process.to_owned(),
+            role: Role::Server,
             era,
             wanted: Protocol::Auto,
             offer: Offer::Nothing,
@@ -135,6 +138,12 @@ impl Session {
     pub(super) fn asking_for(mut self, wanted: Protocol, offer: Offer) -> Self {
         self.wanted = wanted;
         self.offer = offer;
+        self
+    }
+
+    /// Says what kind of process it is, where it is no server.
+    pub(super) fn playing(mut self, role: Role) -> Self {
+        self.role = role;
         self
     }
 
@@ -314,7 +323,7 @@ impl Session {
                 Some(Incoming::Frame { at, frame }) => {
                     let line =
                         String::from_utf8_lossy(&frame.bytes[..frame.bytes.len().min(LINE_BYTES_MAX)]).into_owned();
-                    let payload = scribe.write_incoming(at, &self.process, frame, &withheld)?;
+                    let payload = scribe.write_incoming(at, &self.process, self.role, frame, &withheld)?;
                     if let Some(payload) = payload {
                         return Ok(Received::Frame(payload));
                     }

@@ -98,6 +98,12 @@ fn broken(check: &Check, plan: &Plan, facts: &Facts, findings: Vec<PathFinding>)
     {
         say = format!("{say}; {said}");
     }
+    // A script that nobody follows is the harness's own, unless somebody was missing in it.
+    if check.basis == Basis::Machinery
+        && let Some(gone) = facts.gone()
+    {
+        say = format!("{say}; {gone}");
+    }
     result(check, outcome, Some(say), whose, findings)
 }
 

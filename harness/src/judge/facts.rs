@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::disclosure::disclosed;
 use super::executions;
+use super::gone;
 use super::history::History;
 use super::same::same_value;
 use super::steps::{StepSlice, requests, steps};
@@ -30,6 +31,8 @@ pub(super) struct Facts {
     missing: BTreeMap<String, String>,
     /// The revision in which a handshake of the record was answered.
     pub(super) spoken: Option<Revision>,
+    /// Processes beside the server that ended by themselves, a sentence each.
+    gone: Vec<String>,
 }
 
 /// What a path leads to.
@@ -101,7 +104,13 @@ impl Facts {
             }
         }
         facts.add_what_was_said(plan, &slices, record);
+        facts.gone = gone::by_themselves(plan, record);
         facts
+    }
+
+    /// What is told where nothing came of it that a process beside the server was to do, because it had ended; else nothing.
+    pub(super) fn gone(&self) -> Option<String> {
+        (!self.gone.is_empty()).then(|| self.gone.join("; "))
     }
 
     /// Follows a path, its parts separated by dots.

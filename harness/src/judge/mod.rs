@@ -8,6 +8,7 @@
 //! - [`writes`]: the facts of requests and replies among them; `history` is what earlier steps did.
 //! - [`disclosure`]: what a reply tells of earlier results.
 //! - [`rows`]: which frames can have made which row.
+//! - [`gone`]: processes beside the server that ended by themselves.
 //! - [`said`]: what the server said where a write was not answered with a result.
 //! - [`same`]: equality of JSON values as JSON means it.
 //! - [`checks`]: expected and found, and what a difference means.
@@ -22,6 +23,7 @@ mod disclosure;
 mod elsewhere;
 mod executions;
 mod facts;
+mod gone;
 mod history;
 mod moment;
 mod rows;

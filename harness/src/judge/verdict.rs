@@ -6,12 +6,12 @@ use super::facts::Facts;
 use super::moment;
 use super::rows;
 use super::steps::outcome;
-use crate::case::{Basis, Case, Check, From, Promise, Step, Surface};
+use crate::case::{Basis, Case, Check, From, Promise, Role, Step, Surface};
 use crate::plan::Plan;
 use crate::protocol::{self, Revision};
 use crate::record::{
-    AWAITED_EXIT, AWAITED_HELPERS, Body, CaseVerdict, CheckOutcome, CheckResult, Direction, Outcome, Record,
-    VERDICT_FORMAT, Verdict,
+    AWAITED_EXIT, AWAITED_EXIT_AFTER_TERM, AWAITED_HELPERS, AWAITED_HELPERS_AFTER_TERM, Body, CaseVerdict,
+    CheckOutcome, CheckResult, Direction, Outcome, Record, VERDICT_FORMAT, Verdict,
 };
 use crate::target::{Identity, in_flag_words};
 
@@ -62,13 +62,19 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
     verdict.notes = notes(case, &verdict.checks, plan);
     verdict.notes.extend(refused_repeats(case, plan, &facts));
     verdict.notes.extend(elsewhere::notes(plan, record));
-    verdict.warnings = stray_output(record).into_iter().chain(unclean_stops(record)).collect();
+    verdict.warnings = (stray_output(plan, record).into_iter())
+        .chain(unclean_stops(plan, record))
+        .collect();
+    let gone = facts.gone();
     verdict.facts = facts.tree;
-    let cut_short = cut_short(plan, record);
+    let cut_short = cut_short(plan, record, gone.as_deref());
     let is_cut_short = cut_short.is_some();
     let (word, reason) = conclude(&verdict.checks, cut_short);
     if word == Verdict::Inconclusive {
         retract(&mut verdict.checks, is_cut_short);
+    }
+    if matches!(word, Verdict::Fail | Verdict::Unguarded) {
+        verdict.notes.extend(gone);
     }
     verdict.verdict = word;
     verdict.reason = reason;
@@ -125,11 +131,11 @@ pub fn gate_by_controls(mut verdict: CaseVerdict, case: &Case, controls: &[CaseV
 }
 
 /// Why the case did not come to its end, where it did not.
-fn cut_short(plan: &Plan, record: &Record) -> Option<String> {
+fn cut_short(plan: &Plan, record: &Record, gone: Option<&str>) -> Option<String> {
     match outcome(record) {
         Some(Outcome::Finished) => None,
         Some(Outcome::Unsupported) => Some("the case was skipped, although the target has what it needs".to_owned()),
-        Some(Outcome::Stopped { reason }) => Some(reason.clone()),
+        Some(Outcome::Stopped { reason }) => Some(gone.map_or(reason.clone(), |gone| format!("{reason}; {gone}"))),
         Some(Outcome::Interrupted) => Some("the run was interrupted".to_owned()),
         None => Some("the record ends in the middle: the run was cut off".to_owned()),
     }
@@ -232,20 +238,24 @@ fn refused_repeats(case: &Case, plan: &Plan, facts: &Facts) -> Vec<String> {
 }
 
 /// Servers that did not end by themselves: what they still had in hand is not in any count.
-fn unclean_stops(record: &Record) -> impl Iterator<Item = String> {
+fn unclean_stops(plan: &Plan, record: &Record) -> impl Iterator<Item = String> {
     record.events.iter().filter_map(|event| {
         let Body::TimedOut { what, bound_ms } = &event.body else { return None };
         let process = event.process.as_deref()?;
-        let is_stop = [AWAITED_EXIT, AWAITED_HELPERS].contains(&what.as_str());
-        is_stop.then(|| {
-            format!("{process}: {what} did not come within {bound_ms} ms; it was killed, and what it still meant to write is in no count")
-        })
+        let who = match what.as_str() {
+            AWAITED_EXIT | AWAITED_HELPERS => process.to_owned(),
+            AWAITED_EXIT_AFTER_TERM | AWAITED_HELPERS_AFTER_TERM => plan.role(process).of_process(process),
+            _ => return None,
+        };
+        Some(format!(
+            "{who}: {what} did not come within {bound_ms} ms; it was killed, and what it still meant to write is in no count"
+        ))
     })
 }
 
 /// Lines on standard output that are neither request, notification nor response: the protocol allows nothing else there.
-/// What a kill cut off does not count.
-fn stray_output(record: &Record) -> Option<String> {
+/// What a kill cut off does not count, nor what somebody prints who speaks no MCP: a worker.
+fn stray_output(plan: &Plan, record: &Record) -> Option<String> {
     let may_batch = speaks_batches(record);
     let strays: Vec<u64> = record
         .events
@@ -259,7 +269,11 @@ fn stray_output(record: &Record) -> Option<String> {
                 .payload
                 .as_ref()
                 .is_some_and(|frame| protocol::is_message(frame) || (may_batch && protocol::is_batch(frame)));
-            message.direction == Direction::ServerToClient && !is_message && !is_cut
+            let speaks = event
+                .process
+                .as_deref()
+                .is_none_or(|process| plan.role(process) == Role::Server);
+            message.direction == Direction::ServerToClient && !is_message && !is_cut && speaks
         })
         .map(|event| event.seq)
         .collect();

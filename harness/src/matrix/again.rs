@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BASELINE, NamedKill, Planted, Problem, Proof, Ran, Row, baseline_problems, is_control, outcome};
+use super::row::outcome;
+use super::{BASELINE, CutShort, NamedKill, Planted, Problem, Proof, Ran, Row, baseline_problems, is_control};
 use crate::case::{Case, Catalogue};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 
@@ -27,12 +28,14 @@ pub fn differences(proof: &Proof, runs: &BTreeMap<String, Again>) -> Vec<String>
     let nothing = Again::default();
     let baseline = runs.get(BASELINE).unwrap_or(&nothing);
     let mut found = columns(proof, baseline);
-    found.extend(verdicts(BASELINE, &proof.baseline, baseline, true));
+    found.extend(verdicts(BASELINE, &proof.baseline, baseline, true, baseline.finished));
     let mut must = must_say_of_baseline(proof, baseline);
     for row in &proof.defects {
         let again = runs.get(&row.defect).unwrap_or(&nothing);
         let now = again.row(row);
-        found.extend(verdicts(&row.defect, &row.verdicts, again, false));
+        let are_all_told = again.finished && !row.is_unfinished();
+        found.extend(verdicts(&row.defect, &row.verdicts, again, false, are_all_told));
+        found.extend(cut_short(proof, row, runs.get(&row.defect)));
         found.extend(kills(row, &now));
         found.extend(collateral(row, &now, again));
         must.extend(now.problems());
@@ -58,13 +61,20 @@ impl Again {
             says: stored.says.clone(),
             kills: stored.kills.iter().map(|kill| kill.kill.clone()).collect(),
         };
-        Row::of(&planted, &self.ran())
+        let mut ran = self.ran();
+        // What the run came to after the matrix was written for the last time, the matrix cannot tell.
+        if stored.is_unfinished() {
+            ran.verdicts.retain(|case, _| stored.verdicts.contains_key(case));
+            ran.cut_short = Some(CutShort::Unfinished);
+        }
+        Row::of(&planted, &ran)
     }
 
     fn ran(&self) -> Ran {
+        let not_run = self.nothing_run.clone().map(|reason| CutShort::NotRun { reason });
         Ran {
             verdicts: self.verdicts.clone(),
-            trouble: self.nothing_run.clone(),
+            cut_short: not_run.or((!self.finished).then_some(CutShort::Unfinished)),
             micros: 0,
         }
     }
@@ -93,7 +103,28 @@ fn columns(proof: &Proof, baseline: &Again) -> Vec<String> {
     found
 }
 
-fn verdicts(run: &str, stored: &BTreeMap<String, Verdict>, again: &Again, are_all_kept: bool) -> Vec<String> {
+/// Whether a run came to its end is said by the run itself, too. A proof that is at work, or was killed, may not know it yet.
+fn cut_short(proof: &Proof, row: &Row, again: Option<&Again>) -> Option<String> {
+    let is_cut_off = !again?.finished;
+    let defect = &row.defect;
+    match (&row.cut_short, proof.state) {
+        (None, _) if is_cut_off => Some(format!(
+            "{defect}: it does not say that its run did not come to its end"
+        )),
+        (Some(CutShort::Unfinished), RunState::Interrupted | RunState::Finished) if !is_cut_off => Some(format!(
+            "{defect}: it says that its run did not come to its end, and that one did"
+        )),
+        (None | Some(CutShort::NotRun { .. } | CutShort::Unfinished), _) => None,
+    }
+}
+
+fn verdicts(
+    run: &str,
+    stored: &BTreeMap<String, Verdict>,
+    again: &Again,
+    are_all_kept: bool,
+    are_all_told: bool,
+) -> Vec<String> {
     let mut found = Vec::new();
     for (case, verdict) in stored {
         let says = format!("{run}: it says that `{case}` is {}", verdict.name());
@@ -106,7 +137,7 @@ fn verdicts(run: &str, stored: &BTreeMap<String, Verdict>, again: &Again, are_al
         }
     }
     let missing = again.verdicts.keys().filter(|case| !stored.contains_key(*case));
-    if again.finished {
+    if are_all_told {
         found.extend(missing.map(|case| format!("{run}: it has no verdict of `{case}`")));
     }
     found
@@ -179,8 +210,12 @@ fn is_said(problem: &Problem, proof: &Proof) -> bool {
     }
 }
 
-/// The exit code follows from the state and the problems.
+/// The exit code follows from the state and the problems, and what came to its end leaves nothing.
 fn ending(proof: &Proof) -> Option<String> {
+    let is_left = !proof.not_begun.is_empty() || proof.defects.iter().any(Row::is_unfinished);
+    if proof.state == RunState::Finished && is_left && proof.problems.is_empty() {
+        return Some("it says that it came to its end, and that there are defects which it did not come to".to_owned());
+    }
     let fits = match (proof.state, proof.exit) {
         (RunState::Running, exit) => exit.is_none(),
         (RunState::Interrupted, exit) => exit == Some(130),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CaseColumn, Matrix, Row};
+use super::{CaseColumn, Matrix, NamedKill, Row};
 use crate::counted::counted;
 use crate::record::Verdict;
 
@@ -27,19 +27,19 @@ impl Matrix {
             counted(named, "named kill", "named kills"),
             self.without_a_defect(),
         );
-        if !self.problems.is_empty() {
+        let left = self.left();
+        if !self.problems.is_empty() || !left.is_empty() {
             text.push_str("\n## This is no proof\n\n");
             for problem in &self.problems {
                 let _ = writeln!(text, "- {}", escaped(&problem.to_string()));
             }
+            if !left.is_empty() {
+                let _ = writeln!(text, "- It did not come to its end: {} of it is left.", left.join(", "));
+            }
         }
         text.push_str("\n## Defects\n\n| defect | what goes wrong | noticed by |\n|---|---|---|\n");
         for row in &self.defects {
-            let kills: Vec<String> = row
-                .kills
-                .iter()
-                .map(|kill| marked(kill.happened(), &kill.kill.to_string()))
-                .collect();
+            let kills: Vec<String> = row.kills.iter().map(|kill| marked(row, kill)).collect();
             let _ = writeln!(
                 text,
                 "| `{}` | {} | {} |",
@@ -99,11 +99,12 @@ impl Matrix {
     }
 }
 
-fn marked(happened: bool, kill: &str) -> String {
-    if happened {
-        format!("`{kill}`")
-    } else {
-        format!("**not** `{kill}`")
+fn marked(row: &Row, kill: &NamedKill) -> String {
+    let name = &kill.kill;
+    match row.why_unknown(kill) {
+        Some(why) => format!("**{why}** `{name}`"),
+        None if kill.happened() => format!("`{name}`"),
+        None => format!("**not** `{name}`"),
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! - [`planted`]: the defects and what each must be noticed by; also as a TOML file.
 //! - [`lists`]: the defects of a server beside those of others, and by which cases it is proved.
+//! - [`row`]: the row of one defect.
 //! - [`proof`]: the matrix as it is stored (`matrix.json`).
 //! - [`again`]: a stored matrix beside the verdicts that come out again.
 //! - [`markdown`]: the matrix as a document without times.
@@ -14,6 +15,7 @@ mod lists;
 mod markdown;
 mod planted;
 mod proof;
+mod row;
 
 #[cfg(test)]
 mod tests;
@@ -26,9 +28,10 @@ pub use again::{Again, differences};
 pub use lists::Lists;
 pub use planted::{Kill, PLANTED_FORMAT, Planted, is_name, parse};
 pub use proof::{Proof, RunKept};
+pub use row::{CutShort, NamedKill, Row};
 
 use crate::case::Case;
-use crate::record::{CaseVerdict, CheckOutcome, Verdict};
+use crate::record::{CaseVerdict, Verdict};
 
 /// The version of `matrix.json` that this harness writes.
 pub const MATRIX_FORMAT: u32 = 1;
@@ -42,7 +45,7 @@ pub struct Ran {
     /// Every verdict, by case.
     pub verdicts: BTreeMap<String, CaseVerdict>,
     /// Why there is none, or not every one.
-    pub trouble: Option<String>,
+    pub cut_short: Option<CutShort>,
     /// How long it took, in microseconds.
     pub micros: u64,
 }
@@ -58,6 +61,8 @@ pub struct Matrix {
     pub baseline: BTreeMap<String, Verdict>,
     /// The defects that were planted, in the order of their list.
     pub defects: Vec<Row>,
+    /// Defects that were to be planted, and whose run was not begun.
+    pub not_begun: Vec<String>,
     /// Defects that were not planted, because none of the chosen cases has to notice them.
     pub left_out: Vec<String>,
     /// Everything that is not as it must be; empty where the proof is complete.
@@ -77,36 +82,6 @@ pub struct CaseColumn {
     pub title: String,
     /// Whether it only shows that the read-back counts, so that no defect of the server needs to be noticed by it.
     pub is_control: bool,
-}
-
-/// One defect, and what every case said of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Row {
-    /// Its name.
-    pub defect: String,
-    /// What goes wrong, in one sentence.
-    pub says: String,
-    /// The checks that have to notice it, and what they said.
-    pub kills: Vec<NamedKill>,
-    /// Other checks that broke, as `case:check`. They may differ from run to run, and nothing depends on them.
-    pub collateral: Vec<String>,
-    /// The verdict of every case.
-    pub verdicts: BTreeMap<String, Verdict>,
-    /// How long the cases took with it, in microseconds.
-    pub micros: u64,
-}
-
-/// A check that has to notice a defect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NamedKill {
-    /// `case:check`.
-    #[serde(flatten)]
-    pub kill: Kill,
-    /// What the check came to; absent where the case was not judged.
-    pub outcome: Option<CheckOutcome>,
 }
 
 /// Something that keeps the matrix from being a proof.
@@ -272,27 +247,32 @@ fn is_control(case: &Case, catalogue: &[&Case]) -> bool {
 }
 
 impl Matrix {
-    /// The matrix of what was expected and what was run. `runs` are in the order of `expected.planted`, and may be fewer
-    /// where the run was interrupted.
+    /// The matrix of what was expected and what was run. `runs` are in the order of `expected.planted`; there is none of a
+    /// defect whose run was not begun.
     pub fn of(
         target: &str,
         expected: &Expected,
         cases: &[&Case],
         catalogue: &[&Case],
         baseline: &Ran,
-        runs: &[Ran],
+        runs: &[Option<Ran>],
     ) -> Self {
         let mut problems = expected.problems.clone();
         problems.extend(baseline_problems(cases, baseline));
         let mut defects = Vec::new();
-        for (planted, ran) in expected.planted.iter().zip(runs) {
+        let mut not_begun = Vec::new();
+        for (at, planted) in expected.planted.iter().enumerate() {
+            let Some(ran) = runs.get(at).and_then(Option::as_ref) else {
+                not_begun.push(planted.name.clone());
+                continue;
+            };
             let row = Row::of(planted, ran);
-            match &ran.trouble {
-                Some(reason) => problems.push(Problem::NotRun {
+            match &ran.cut_short {
+                Some(CutShort::NotRun { reason }) => problems.push(Problem::NotRun {
                     on: planted.name.clone(),
                     reason: reason.clone(),
                 }),
-                None => problems.extend(row.problems()),
+                Some(CutShort::Unfinished) | None => problems.extend(row.problems()),
             }
             defects.push(row);
         }
@@ -307,6 +287,7 @@ impl Matrix {
             cases: cases.iter().map(column).collect(),
             baseline: verdicts(baseline),
             defects,
+            not_begun,
             left_out: expected.left_out.clone(),
             problems,
         }
@@ -314,7 +295,12 @@ impl Matrix {
 
     /// Whether every case that was run passes on the server as it should be.
     pub fn is_baseline_green(cases: &[&Case], baseline: &Ran) -> bool {
-        baseline_problems(cases, baseline).is_empty()
+        baseline.cut_short.is_none() && baseline_problems(cases, baseline).is_empty()
+    }
+
+    /// The defects that a proof did not come to, or not to the end of: those of the runs that are unfinished, then the others.
+    pub fn left(&self) -> Vec<&str> {
+        row::left(&self.defects, &self.not_begun)
     }
 
     /// The number of named kills, and of those that happened.
@@ -332,13 +318,20 @@ fn verdicts(ran: &Ran) -> BTreeMap<String, Verdict> {
 }
 
 fn baseline_problems(cases: &[&Case], baseline: &Ran) -> Vec<Problem> {
-    let trouble = baseline.trouble.as_ref().map(|reason| Problem::NotRun {
+    let not_run = |reason: String| Problem::NotRun {
         on: Problem::ON_BASELINE.to_owned(),
-        reason: reason.clone(),
-    });
+        reason,
+    };
+    let (trouble, is_unfinished) = match &baseline.cut_short {
+        Some(CutShort::NotRun { reason }) => (Some(not_run(reason.clone())), false),
+        // That not every case was judged is nobody's mistake then, and the one that was broken off is inconclusive.
+        Some(CutShort::Unfinished) => (None, true),
+        None => (None, false),
+    };
     let red = cases.iter().filter_map(|case| {
         let verdict = baseline.verdicts.get(&case.id)?;
-        (verdict.verdict != Verdict::Pass).then(|| Problem::BaselineNotGreen {
+        let is_open = is_unfinished && verdict.verdict == Verdict::Inconclusive;
+        (verdict.verdict != Verdict::Pass && !is_open).then(|| Problem::BaselineNotGreen {
             case: case.id.clone(),
             verdict: verdict.verdict,
             reason: verdict.reason.clone(),
@@ -346,80 +339,8 @@ fn baseline_problems(cases: &[&Case], baseline: &Ran) -> Vec<Problem> {
     });
     let mut problems: Vec<Problem> = trouble.into_iter().chain(red).collect();
     let missing = cases.iter().find(|case| !baseline.verdicts.contains_key(&case.id));
-    if let (true, Some(case)) = (problems.is_empty(), missing) {
-        problems.push(Problem::NotRun {
-            on: Problem::ON_BASELINE.to_owned(),
-            reason: format!("`{}` was not judged", case.id),
-        });
+    if let (true, false, Some(case)) = (problems.is_empty(), is_unfinished, missing) {
+        problems.push(not_run(format!("`{}` was not judged", case.id)));
     }
     problems
-}
-
-impl Row {
-    fn of(planted: &Planted, ran: &Ran) -> Self {
-        let kills: Vec<NamedKill> = planted
-            .kills
-            .iter()
-            .map(|kill| NamedKill {
-                kill: kill.clone(),
-                outcome: ran
-                    .verdicts
-                    .get(&kill.case)
-                    .and_then(|verdict| outcome(verdict, &kill.check)),
-            })
-            .collect();
-        let mut collateral = Vec::new();
-        for verdict in ran.verdicts.values() {
-            let broken = verdict
-                .checks
-                .iter()
-                .filter(|check| check.outcome == CheckOutcome::Broken);
-            let broken = broken.map(|check| Kill {
-                case: verdict.case.clone(),
-                check: check.id.clone(),
-            });
-            collateral.extend(
-                broken
-                    .filter(|kill| !planted.kills.contains(kill))
-                    .map(|kill| kill.to_string()),
-            );
-        }
-        Self {
-            defect: planted.name.clone(),
-            says: planted.says.clone(),
-            kills,
-            collateral,
-            verdicts: verdicts(ran),
-            micros: ran.micros,
-        }
-    }
-
-    /// The kills that did not happen.
-    fn problems(&self) -> impl Iterator<Item = Problem> + '_ {
-        let missed = self.kills.iter().filter(|kill| !kill.happened());
-        missed.map(|missed| Problem::NotKilled {
-            defect: self.defect.clone(),
-            kill: missed.kill.clone(),
-            found: self.found(missed),
-        })
-    }
-
-    fn found(&self, missed: &NamedKill) -> Option<String> {
-        let verdict = self.verdicts.get(&missed.kill.case)?;
-        let outcome = missed.outcome.map_or("not there", CheckOutcome::name);
-        Some(format!("the check is {outcome}, the case {}", verdict.name()))
-    }
-}
-
-/// What a check came to, where the case is about it: another one is no proof.
-fn outcome(verdict: &CaseVerdict, check: &str) -> Option<CheckOutcome> {
-    let mut about = verdict.checks.iter().filter(|result| result.about);
-    about.find(|result| result.id == check).map(|result| result.outcome)
-}
-
-impl NamedKill {
-    /// Whether the check broke.
-    pub fn happened(&self) -> bool {
-        self.outcome == Some(CheckOutcome::Broken)
-    }
 }

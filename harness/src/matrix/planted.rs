@@ -101,6 +101,11 @@ fn list(written: FileWritten, catalogue: &Catalogue) -> Result<Vec<Planted>, Ref
         let message = format!("format = {format}: this harness reads format {PLANTED_FORMAT}");
         return Err((written.format.span(), message));
     }
+    if written.defect.is_empty() {
+        let message = "it lists no defect, so there is nothing to plant; add `[[defect]]` with `name`, and with `kills = \
+                       [\"case:check\"]` for the checks that have to notice it";
+        return Err((written.format.span(), message.to_owned()));
+    }
     let mut names = BTreeSet::new();
     let mut planted = Vec::new();
     for defect in written.defect {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::row::left;
 use super::{CaseColumn, MATRIX_FORMAT, Matrix, Row};
 use crate::record::{RunState, Verdict};
 
@@ -22,8 +23,11 @@ pub struct Proof {
     pub cases: Vec<CaseColumn>,
     /// The verdicts on the server as it should be.
     pub baseline: BTreeMap<String, Verdict>,
-    /// The defects that were planted and are done, in the order of their list.
+    /// The defects that were planted, in the order of their list; one whose run was cut short says so.
     pub defects: Vec<Row>,
+    /// Defects that were to be planted, and whose run was not begun, or not yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_begun: Vec<String>,
     /// Defects that were not planted, because none of the chosen cases has to notice them.
     pub left_out: Vec<String>,
     /// Everything that is not as it must be; empty where the proof is complete.
@@ -59,6 +63,7 @@ impl Proof {
             cases: matrix.cases.clone(),
             baseline: matrix.baseline.clone(),
             defects: matrix.defects.clone(),
+            not_begun: matrix.not_begun.clone(),
             left_out: matrix.left_out.clone(),
             problems: matrix.problems.iter().map(ToString::to_string).collect(),
             harness: env!("CARGO_PKG_VERSION").to_owned(),
@@ -66,6 +71,11 @@ impl Proof {
             evidence,
             exit,
         }
+    }
+
+    /// The defects that it did not come to, or not to the end of: those of the runs that are unfinished, then the others.
+    pub fn left(&self) -> Vec<&str> {
+        left(&self.defects, &self.not_begun)
     }
 
     /// The number of named kills, and of those that happened.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::case::Catalogue;
-use crate::record::{CheckResult, VERDICT_FORMAT};
+use crate::record::{CheckOutcome, CheckResult, VERDICT_FORMAT};
 
 /// A control and two cases, each with the check that it is about.
 const CASES: [(&str, &str); 3] = [
@@ -70,7 +70,7 @@ fn ran(broken: &[&str]) -> Ran {
     }
     Ran {
         verdicts,
-        trouble: None,
+        cut_short: None,
         micros: 1,
     }
 }
@@ -79,7 +79,8 @@ fn ran(broken: &[&str]) -> Ran {
 fn matrix(list: &[Planted], baseline: &Ran, runs: &[Ran]) -> Matrix {
     let (cases, catalogue) = (cases(), Catalogue::embedded().all());
     let expected = Expected::of(&alone(list), |_| true, &catalogue, &cases, &cases);
-    Matrix::of("a server", &expected, &cases, &catalogue, baseline, runs)
+    let runs: Vec<Option<Ran>> = runs.iter().cloned().map(Some).collect();
+    Matrix::of("a server", &expected, &cases, &catalogue, baseline, &runs)
 }
 
 fn told(matrix: &Matrix) -> Vec<String> {
@@ -191,7 +192,9 @@ fn a_baseline_that_is_not_green_or_not_there_is_no_proof() {
         ["the server without a defect: `lost-reply` was not judged"]
     );
     let mut dead = ran(&[]);
-    dead.trouble = Some("it did not start".to_owned());
+    dead.cut_short = Some(CutShort::NotRun {
+        reason: "it did not start".to_owned(),
+    });
     assert_eq!(
         told(&matrix(&both(), &ran(&[]), &[dead])),
         ["twice: it did not start"],
@@ -260,6 +263,40 @@ fn whether_a_case_can_fail_is_asked_of_all_lists_together() {
     assert_eq!(expected.problems, [lonely]);
     let expected = Expected::of(&lists, |_| true, &catalogue, &cases(), &chosen);
     assert_eq!(expected.problems, []);
+}
+
+/// The case that was broken off, and those behind it, have noticed nothing and missed nothing.
+#[test]
+fn of_a_run_that_is_unfinished_only_what_ended_counts() {
+    let mut cut = ran(&["identical-retry:one-effect"]);
+    cut.cut_short = Some(CutShort::Unfinished);
+    let missed = "`lost-reply:one-effect` did not notice `twice`: the check is held, the case pass";
+    assert_eq!(told(&matrix(&both(), &ran(&[]), std::slice::from_ref(&cut))), [missed]);
+    let broken_off = cut.verdicts.get_mut("lost-reply").expect("a verdict");
+    broken_off.verdict = Verdict::Inconclusive;
+    let whole = matrix(&both(), &ran(&[]), std::slice::from_ref(&cut));
+    assert_eq!((told(&whole), whole.left()), (vec![], vec!["twice"]));
+    let says = "noticed by identical-retry:one-effect; not known: lost-reply:one-effect";
+    assert_eq!(whole.defects[0].in_words(), says);
+    let document = whole.to_markdown();
+    for text in [
+        "- It did not come to its end: twice of it is left.",
+        "**not known** `lost-reply:one-effect`",
+    ] {
+        assert!(document.contains(text), "{document}");
+    }
+    cut.verdicts.remove("lost-reply");
+    let baseline = matrix(&both(), &cut, &[]);
+    assert_eq!(
+        (baseline.not_begun.len(), baseline.problems.len()),
+        (1, 1),
+        "a check broke without a defect"
+    );
+    let mut silent = ran(&[]);
+    silent.verdicts.remove("lost-reply");
+    silent.cut_short = Some(CutShort::Unfinished);
+    assert_eq!(told(&matrix(&both(), &silent, &[])), [""; 0]);
+    assert!(!Matrix::is_baseline_green(&cases(), &silent));
 }
 
 #[test]

@@ -181,6 +181,12 @@ pub const AWAITED_EXIT: &str = "the exit of the server after the end of its stan
 /// What [`Body::TimedOut`] names when processes that a server left running did not end.
 pub const AWAITED_HELPERS: &str = "the end of what the server left running";
 
+/// The same of what is no server, and is told to end by a signal.
+pub const AWAITED_EXIT_AFTER_TERM: &str = "its exit after SIGTERM";
+
+/// The same of what it left running.
+pub const AWAITED_HELPERS_AFTER_TERM: &str = "the end of what it left running";
+
 /// How a case ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

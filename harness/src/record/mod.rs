@@ -41,8 +41,8 @@ mod verdict;
 pub use archive::{ARCHIVE_BYTES_MAX, ARCHIVE_FILES_MAX, ArchiveError, ArchiveFile, PackError, Packed, pack};
 pub use baseline::{Baseline, EXPECTED_FORMAT, ExpectedFailure, ExpectedFailures, ExpectedFile, ExpectedVerdicts};
 pub use event::{
-    AWAITED_EXIT, AWAITED_HELPERS, Body, Direction, Event, Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX,
-    Transport,
+    AWAITED_EXIT, AWAITED_EXIT_AFTER_TERM, AWAITED_HELPERS, AWAITED_HELPERS_AFTER_TERM, Body, Direction, Event,
+    Message, Outcome, RECORD_FORMAT, RECORDED_FRAME_BYTES_MAX, Transport,
 };
 pub use evidence::{CaseFolder, Evidence, EvidenceError, RUN_FILE, SUMS_FILE};
 pub use inventory::{FileSeen, Finding, Inventory};

@@ -2,12 +2,12 @@
 //! needed to believe it.
 
 use super::baseline::show_baseline;
-use super::missing::show_missing;
+use super::missing::{Lacking, show_missing};
 use super::origin::made_by;
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::{CaseReport, ControlReport, RunReport, RunTotals, TargetReport};
 use super::{offer, summary};
-use crate::case::{Case, Surface};
+use crate::case::Case;
 use crate::readback::Selector;
 use crate::record::{CheckOutcome, CheckResult, RowOrigin, Verdict};
 
@@ -333,11 +333,11 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
             plain(frames.as_str()),
         ]);
     }
-    let lacks_write = |case: &CaseReport| case.missing.contains(&Surface::Write.name());
+    let lacks_write = CaseReport::lacks_write;
     if let Some(tools) = &report.tools {
         offer::show_tools(printer, tools, report.next.as_deref());
     } else {
-        show_missing(printer, report);
+        show_missing(printer, &report.target, &Lacking::of_report(report));
         if report.cases.iter().any(lacks_write) {
             let text = "name its write with --write and --store, or describe the server in a target.toml";
             printer.line(&[span(Style::Dim, format!("{INDENT}hint          ")), plain(text)]);
@@ -381,7 +381,11 @@ fn totals(report: &RunReport) -> Vec<Span> {
             spans.push(span(style, format!("{count} {what}")));
         }
     }
-    if spans.len() == 1 {
+    // Before a write is named it says nothing of the server how many cases there are.
+    if report.names_no_write() {
+        spans.truncate(1);
+        spans.push(span(Style::Odd, "nothing was tested"));
+    } else if spans.len() == 1 {
         spans.push(span(Style::Odd, "nothing was run"));
     }
     let expected = report.cases.iter().filter(|case| case.requested && case.is_expected());

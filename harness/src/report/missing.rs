@@ -5,52 +5,71 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::printer::{Printer, Style, plain, span};
-use super::result::{CaseReport, RunReport, TargetReport};
+use super::result::{RunReport, TargetReport};
 use crate::case::Surface;
 use crate::counted::counted;
 use crate::target::{BUILT_IN_NAMES, built_in_named};
 
+/// A case, as far as it is asked what it lacks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lacking<'a> {
+    pub(super) family: &'a str,
+    pub(super) case: &'a str,
+    /// The surfaces that the target lacks for it.
+    pub(super) missing: &'a [&'static str],
+    /// Whether it was asked for by its name, and so says itself what it lacks.
+    pub(super) named: bool,
+}
+
 /// A family of which no case could be run, because all of them lack the same surface.
 struct WholeFamily<'a> {
     family: &'a str,
-    cases: Vec<&'a CaseReport>,
+    cases: Vec<Lacking<'a>>,
     /// The first surface that all of them lack.
     lacks: Surface,
 }
 
+impl<'a> Lacking<'a> {
+    /// The cases that a report sums up: those that were asked for.
+    pub(super) fn of_report(report: &'a RunReport) -> Vec<Self> {
+        let asked = report.cases.iter().filter(|case| case.requested || case.named);
+        asked
+            .map(|case| Self {
+                family: &case.family,
+                case: &case.verdict.case,
+                missing: &case.missing,
+                named: case.named,
+            })
+            .collect()
+    }
+}
+
 /// Prints what was missing. Cases that were named have said it themselves.
-pub(super) fn show_missing(printer: &mut Printer, report: &RunReport) {
-    for text in lines(report) {
+pub(super) fn show_missing(printer: &mut Printer, target: &TargetReport, cases: &[Lacking<'_>]) {
+    for text in lines(target, cases) {
         printer.line(&[span(Style::Dim, format!("{:<13}", "UNSUPPORTED")), plain(text)]);
     }
-    let named = report
-        .cases
-        .iter()
-        .filter(|case| case.named && !case.missing.is_empty());
-    let named: Vec<&CaseReport> = named.collect();
-    if let Some(other) = other_target(&report.target, &named) {
+    let named = cases.iter().filter(|case| case.named && !case.missing.is_empty());
+    let named: Vec<Lacking<'_>> = named.copied().collect();
+    if let Some(other) = other_target(target, &named) {
         let text = format!("take --target {other} for {}", names(&named));
         printer.line(&[span(Style::Dim, format!("      {:<14}", "hint")), plain(text)]);
     }
 }
 
-fn lines(report: &RunReport) -> Vec<String> {
-    let summed_up: Vec<&CaseReport> = report
-        .cases
-        .iter()
-        .filter(|case| case.requested && !case.named)
-        .collect();
+fn lines(target: &TargetReport, cases: &[Lacking<'_>]) -> Vec<String> {
+    let summed_up: Vec<Lacking<'_>> = cases.iter().filter(|case| !case.named).copied().collect();
     let families = whole_families(&summed_up);
-    let is_apart = |case: &&&CaseReport| !families.iter().any(|whole| whole.family == case.family);
-    let apart: Vec<&CaseReport> = summed_up.iter().filter(is_apart).copied().collect();
+    let is_apart = |case: &&Lacking<'_>| !families.iter().any(|whole| whole.family == case.family);
+    let apart: Vec<Lacking<'_>> = summed_up.iter().filter(is_apart).copied().collect();
     let mut lines = Vec::new();
     for &surface in Surface::ALL {
-        let advice = surface.advice(report.target.by_flags);
+        let advice = surface.advice(target.by_flags);
         let lacking: Vec<&WholeFamily<'_>> = families.iter().filter(|whole| whole.lacks == surface).collect();
         if !lacking.is_empty() {
-            lines.push(family_line(&report.target, &lacking, &advice));
+            lines.push(family_line(target, &lacking, &advice));
         }
-        let lacking: Vec<&CaseReport> = apart.iter().filter(|case| lacks(case, surface)).copied().collect();
+        let lacking: Vec<Lacking<'_>> = apart.iter().filter(|case| lacks(case, surface)).copied().collect();
         if !lacking.is_empty() {
             lines.push(format!("{advice}: {}", names(&lacking)));
         }
@@ -59,12 +78,12 @@ fn lines(report: &RunReport) -> Vec<String> {
 }
 
 /// The families of which no case could be run, and of which there are several, in the order of the run.
-fn whole_families<'a>(cases: &[&'a CaseReport]) -> Vec<WholeFamily<'a>> {
-    let mut families: Vec<&str> = cases.iter().map(|case| case.family.as_str()).collect();
+fn whole_families<'a>(cases: &[Lacking<'a>]) -> Vec<WholeFamily<'a>> {
+    let mut families: Vec<&str> = cases.iter().map(|case| case.family).collect();
     families.dedup();
     let whole = |family: &'a str| {
         let of_family = cases.iter().filter(|case| case.family == family);
-        let cases: Vec<&CaseReport> = of_family.copied().collect();
+        let cases: Vec<Lacking<'a>> = of_family.copied().collect();
         let all_lack = |surface: &&Surface| cases.iter().all(|case| lacks(case, **surface));
         let lacks = *Surface::ALL.iter().find(all_lack)?;
         (cases.len() > 1).then_some(WholeFamily { family, cases, lacks })
@@ -78,7 +97,7 @@ fn family_line(target: &TargetReport, families: &[&WholeFamily<'_>], advice: &st
         format!("{} ({count})", whole.family)
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let cases: Vec<&CaseReport> = families.iter().flat_map(|whole| &whole.cases).copied().collect();
+    let cases: Vec<Lacking<'_>> = families.iter().flat_map(|whole| &whole.cases).copied().collect();
     let missing: BTreeSet<&str> = cases.iter().flat_map(|case| case.missing.iter().copied()).collect();
     let more = match missing.len() - 1 {
         0 => String::new(),
@@ -91,7 +110,7 @@ fn family_line(target: &TargetReport, families: &[&WholeFamily<'_>], advice: &st
 }
 
 /// The other target that this binary carries, where one was tested and the other has all that these cases need.
-fn other_target(target: &TargetReport, cases: &[&CaseReport]) -> Option<&'static str> {
+fn other_target(target: &TargetReport, cases: &[Lacking<'_>]) -> Option<&'static str> {
     if !target.built_in || cases.is_empty() {
         return None;
     }
@@ -110,11 +129,11 @@ fn other_target(target: &TargetReport, cases: &[&CaseReport]) -> Option<&'static
         .find(has_all)
 }
 
-fn lacks(case: &CaseReport, surface: Surface) -> bool {
+fn lacks(case: &Lacking<'_>, surface: Surface) -> bool {
     case.missing.contains(&surface.name())
 }
 
-fn names(cases: &[&CaseReport]) -> String {
-    let names: Vec<&str> = cases.iter().map(|case| case.verdict.case.as_str()).collect();
+fn names(cases: &[Lacking<'_>]) -> String {
+    let names: Vec<&str> = cases.iter().map(|case| case.case).collect();
     names.join(", ")
 }

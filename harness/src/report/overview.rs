@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::baseline::show_baseline;
 use super::console::{millis, word};
+use super::missing::{Lacking, show_missing};
 use super::printer::{Printer, Span, Style, plain, span};
 use super::result::TargetReport;
 use crate::baseline::BaselineReport;
@@ -54,6 +55,9 @@ pub struct CaseGlance {
     pub record: Option<Glance>,
     /// Why the record cannot be read at all, where there is one.
     pub problem: Option<String>,
+    /// The surfaces that the target lacks, where it is unsupported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<&'static str>,
 }
 
 /// A record in a few numbers.
@@ -102,11 +106,17 @@ pub fn show_overview(printer: &mut Printer, glance: &RunGlance, word: &str) {
             .map_or(String::new(), |trouble| format!("; {trouble}"));
         labelled(printer, "probe", &format!("{}{last}", numbers(probe)));
     }
-    for case in &glance.cases {
+    let run = glance.run.as_deref();
+    let is_told = |case: &&CaseGlance| !run.is_some_and(|run| is_summed_up(run, case));
+    for case in glance.cases.iter().filter(is_told) {
         show_case_heading(printer, case);
         if let Some(record) = &case.record {
             printer.line(&[span(Style::Dim, format!("{INDENT}   {}", numbers(record)))]);
         }
+    }
+    if let Some(run) = run {
+        let cases: Vec<Lacking<'_>> = glance.cases.iter().map(|case| lacking(run, case)).collect();
+        show_missing(printer, &TargetReport::of(run, run.target.title()), &cases);
     }
     if let Some(baseline) = &glance.baseline {
         show_baseline(printer, baseline);
@@ -115,6 +125,21 @@ pub fn show_overview(printer: &mut Printer, glance: &RunGlance, word: &str) {
     let text =
         format!("harness show {word} CASE shows what happened in a case, harness show {word} probe the handshake");
     printer.line(&[span(Style::Dim, text)]);
+}
+
+/// Whether a case could not be run, and nobody asked for it by name: a line for its family says as much.
+fn is_summed_up(run: &Run, case: &CaseGlance) -> bool {
+    let is_whole = case.problem.is_none() && case.record.as_ref().is_some_and(|record| record.troubles.is_empty());
+    is_whole && !case.missing.is_empty() && !run.named.contains(&case.case)
+}
+
+fn lacking<'a>(run: &Run, case: &'a CaseGlance) -> Lacking<'a> {
+    Lacking {
+        family: case.family.as_deref().unwrap_or_default(),
+        case: &case.case,
+        missing: &case.missing,
+        named: run.named.contains(&case.case),
+    }
 }
 
 fn show_run(printer: &mut Printer, run: &Run) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::baseline::BaselineReport;
-use crate::case::Case;
+use crate::case::{Case, Surface};
 use crate::plan::Plan;
 use crate::protocol::Revision;
 use crate::record::{CaseVerdict, Run, ServerSeen, Verdict};
@@ -217,6 +217,17 @@ impl RunReport {
         self.cases.push(case);
     }
 
+    /// Whether nothing could be tested because the target names no write.
+    pub fn names_no_write(&self) -> bool {
+        let RunTotals { unsupported, .. } = self.totals;
+        let requested = || self.cases.iter().filter(|case| case.requested);
+        let only_unsupported = RunTotals {
+            unsupported,
+            ..RunTotals::default()
+        };
+        self.totals == only_unsupported && requested().count() > 0 && requested().all(CaseReport::lacks_write)
+    }
+
     /// Whether any requested case counts as this verdict.
     pub fn any(&self, verdict: Verdict, named_only: bool) -> bool {
         let counts = |case: &&CaseReport| case.requested && (case.named || !named_only);
@@ -228,6 +239,11 @@ impl RunReport {
 }
 
 impl CaseReport {
+    /// Whether the target has no write for it.
+    pub fn lacks_write(&self) -> bool {
+        self.missing.contains(&Surface::Write.name())
+    }
+
     /// Whether it fails as expected, and in nothing else.
     pub fn is_expected(&self) -> bool {
         self.counts_as.is_none()

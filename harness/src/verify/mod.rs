@@ -45,7 +45,7 @@ use crate::record::{
     RunState,
 };
 use crate::values::{VALUES_MAX, values_in};
-pub use about::{About, ArtifactCompared, NOT_SHOWN, Required, compare_artifact, not_shown, require};
+pub use about::{About, ArtifactCompared, NOT_SHOWN, Required, by_families, compare_artifact, not_shown, require};
 pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, WHAT_TO_NAME, verify_archive};
 use layout::Layout;
 pub use proof::{VerifiedProof, verify_proof};

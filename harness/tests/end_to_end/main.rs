@@ -18,11 +18,13 @@
 //! | `output.rs` | output that cannot be written is said, and is no success |
 //! | `outside.rs` | launchers that do not own the server, with and without a command that kills it |
 //! | `writers.rs` | servers that write much, log every attempt, or write later than they say |
+//! | `workers.rs` | what is wrong with a process beside the server is told as what it is |
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
 //! | `interrupted.rs` | what is left of an interrupt, a kill and a full disk is incomplete for everybody |
 //! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
+//! | `cut_off_proofs.rs` | a proof that was interrupted or killed: what it had come to is kept, and called incomplete |
 //! | `proofs.rs` | the folder of a proof: sealed as a whole, verified with its matrix, shown run by run |
 //! | `refusals.rs` | bad input: one message, the right exit code, nothing written |
 //! | `verify.rs` | evidence that moved, and evidence that was changed |
@@ -58,6 +60,7 @@ mod beside;
 mod blind;
 mod command_line;
 mod contracts;
+mod cut_off_proofs;
 mod defects;
 mod diffs;
 mod elicitation;
@@ -97,4 +100,5 @@ mod vectors;
 mod verify;
 mod waits;
 mod wire;
+mod workers;
 mod writers;

@@ -207,15 +207,24 @@ fn whatever_is_forged_in_a_matrix_is_found() {
         ("/state", json!("interrupted"), "its exit code does not follow"),
         ("/format", json!(9), "format 9 is not one this harness reads"),
         ("/more", json!(1), "unknown field `more`"),
+        (
+            "/not_begun",
+            json!(["unbound-input"]),
+            "that there are defects which it did not come to",
+        ),
     ] {
-        let found = if pointer == "/more" {
-            proof.forged(|matrix| matrix["more"] = value)
+        let found = if let "/more" | "/not_begun" = pointer {
+            proof.forged(|matrix| matrix[&pointer[1..]] = value)
         } else {
             forged(pointer, value)
         };
         let is_told = |found: &String| found.starts_with("matrix.json: ") && found.contains(told);
         assert!(found.iter().any(is_told), "{pointer}: {found:?}");
     }
+    let unfinished = |matrix: &mut Value| matrix["defects"][0]["cut_short"] = json!({"how": "unfinished"});
+    let found = proof.forged(unfinished);
+    let told = "matrix.json: no-ledger: it says that its run did not come to its end, and that one did";
+    assert!(found.contains(&told.to_owned()), "{found:?}");
     assert_eq!(proof.found(), (vec![], 0), "the matrix was put back");
 }
 

@@ -1,15 +1,12 @@
 //! The proof that cases can fail: what makes it complete, what makes it red, and what is kept of it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use reference_server::defect::Defect;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::run::{Done, Harness, names};
-use crate::support::running::Running;
-use crate::support::{await_marked, new_mark};
 
 /// The profile of the built-in server, as somebody would write one for a server of his own.
 pub(super) const OWN: &str = include_str!("../../targets/reference-server.toml");
@@ -36,7 +33,7 @@ fn own(defects: &str) -> (Done, Value) {
     prove(own_words(OWN, defects), &["--case", "identical-retry"])
 }
 
-fn problems(json: &Value) -> Vec<&str> {
+pub(super) fn problems(json: &Value) -> Vec<&str> {
     let problems = json["problems"].as_array().expect("a list of problems").iter();
     problems.map(|problem| problem.as_str().expect("a text")).collect()
 }
@@ -122,7 +119,6 @@ fn a_server_of_ones_own_with_a_list_of_its_own() {
 #[test]
 fn whatever_is_missing_from_a_proof_is_red() {
     for (defects, problem) in [
-        ("", "no defect was planted, so nothing is shown"),
         (
             // Planted for real, and noticed elsewhere only.
             "[[defect]]\nname = \"unbound-input\"\nkills = [\"identical-retry:one-effect\"]\n",
@@ -133,10 +129,70 @@ fn whatever_is_missing_from_a_proof_is_red() {
             "no defect has to be noticed by `identical-retry`, so nothing shows that it can fail",
         ),
     ] {
-        let (done, json) = own(defects);
+        let (done, json) = prove(own_words(OWN, defects), &["--case", "identical-retry,lost-reply"]);
         done.exits(1);
         assert!(problems(&json).contains(&problem), "{:?}", problems(&json));
     }
+}
+
+/// A whole run without a defect would show nothing.
+#[test]
+fn where_there_is_nothing_to_plant_nothing_is_run() {
+    let other = "[[defect]]\nname = \"no-ledger\"\nkills = [\"lost-reply:one-effect\"]\n";
+    for (defects, told) in [
+        (
+            "",
+            "error: defects.toml:1:10: it lists no defect, so there is nothing to plant; add `[[defect]]`",
+        ),
+        (
+            other,
+            "error: --case: none of these cases has to notice no-ledger, so there is nothing to plant; leave --case out, or name \
+             what has to: --case lost-reply",
+        ),
+    ] {
+        let done = own_words(OWN, defects)
+            .words(&["--case", "identical-retry", "--evidence", "proof"])
+            .call(&["prove"]);
+        done.exits(2).says_only(&[told]);
+        assert!(!done.path("proof").exists(), "a folder was made");
+    }
+}
+
+/// The server refuses a defect that it does not know: then nobody has looked whether anything notices it.
+#[test]
+fn a_defect_with_which_the_server_does_not_start_was_not_run() {
+    let defects = "[[defect]]\nname = \"no-legder\"\nkills = [\"identical-retry:one-effect\"]\n";
+    let words = own_words(OWN, defects).words(&["--case", "identical-retry", "--evidence", "proof"]);
+    let done = words.call(&["prove"]);
+    done.exits(3);
+    let why = "it exited with code 2 before it answered a request";
+    for told in [
+        format!("NOT RUN   no-legder  {why}"),
+        "          stderr    reference-server: --defect (GUARD_DEFECT) is \"no-legder\"".to_owned(),
+        format!("PROBLEM   no-legder: {why}"),
+        "result    NOT PROVED".to_owned(),
+    ] {
+        assert!(
+            done.stdout.lines().any(|line| line.starts_with(&told)),
+            "{told}:\n{}",
+            done.stdout
+        );
+    }
+    assert!(!done.stdout.contains("NOTICED"), "{}", done.stdout);
+    let row = &stored(&done.path("proof"))["defects"][0];
+    assert_eq!(row["cut_short"], json!({"how": "not-run", "reason": why}));
+    assert_eq!(row["kills"][0]["outcome"], Value::Null);
+    let verified = done.verify(&done.path("proof"));
+    assert_eq!((verified.findings(), verified.code), (vec![], 0));
+    let shown = done.then().words(&["proof"]).call(&["show"]);
+    let told = format!("run       no-legder  NOT RUN: {why}");
+    assert!(shown.stdout.lines().any(|line| line == told), "{}", shown.stdout);
+    let document = own_words(OWN, defects).words(&["--case", "identical-retry", "--format", "markdown"]);
+    let document = document.call(&["prove"]).stdout;
+    assert!(
+        document.contains("| **not run** `identical-retry:one-effect` |"),
+        "{document}"
+    );
 }
 
 /// Before anything is run or made, and with the place.
@@ -287,116 +343,8 @@ fn the_built_in_target_of_executions_is_proved_by_its_name() {
     repeat.exits(0);
 }
 
-/// A proof that waits in its one defect, after its baseline has passed, and where its evidence is.
-fn waiting() -> (Running, PathBuf) {
-    waiting_in("reply-before-commit", "")
-}
-
-/// A proof whose server is started with these variables more, once it waits in this run.
-fn waiting_in(run: &str, variables: &str) -> (Running, PathBuf) {
-    let mark = new_mark();
-    let marked = format!("[launch.env]\n{variables}HARNESS_TEST_MARK = {mark:?}");
-    let defects = "[[defect]]\nname = \"reply-before-commit\"\nkills = [\"reply-means-done:effect-is-there\"]\n";
-    let harness = own_words(&OWN.replace("[launch.env]", &marked), defects)
-        .words(&["--case", "reply-means-done,lost-reply"])
-        .words(&["--jobs", "1", "--evidence", "proof"]);
-    let root = harness.path("proof");
-    let running = Running::start_with(harness, "prove", &mark);
-    // With this defect no effect shows while the server lives, so the case waits for one.
-    running.await_file(&root.join(run).join("cases/lost-reply/record.jsonl"));
-    await_marked(&mark, 3);
-    (running, root)
-}
-
-fn stored(root: &Path) -> Value {
+pub(super) fn stored(root: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(root.join("matrix.json")).unwrap()).unwrap()
-}
-
-/// What was done until then is printed and sealed.
-#[test]
-fn an_interrupt_keeps_what_was_done() {
-    let (running, root) = waiting();
-    running.signal_group(Signal::INT);
-    let done = running.end();
-    done.exits(130);
-    assert!(done.stdout.contains("INTERRUPTED"), "{}", done.stdout);
-    let json = stored(&root);
-    assert_eq!((&json["state"], &json["exit"]), (&json!("interrupted"), &json!(130)));
-    assert_eq!(json["baseline"]["reply-means-done"], "pass");
-    assert_eq!(json["defects"], json!([]));
-    let verified = done.verify(&root.join("baseline"));
-    assert_eq!((verified.findings(), verified.code), (vec![], 0));
-    let cut = done.verify(&root.join("reply-before-commit"));
-    assert_eq!((cut.findings(), cut.code), (vec![], 3));
-    assert_eq!(cut.json["sealed"], true);
-    let whole = done.verify(&root);
-    assert_eq!((whole.findings(), whole.code), (vec![], 3));
-    assert_eq!(
-        (&whole.json["sealed"], &whole.json["finished"]),
-        (&json!(true), &json!(false))
-    );
-}
-
-/// Whatever came of the first one: either everything is as after one, or what was known lies there and says that it is a part.
-#[test]
-fn a_second_interrupt_keeps_what_was_known() {
-    let (running, root) = waiting();
-    while running.processes() > 0 {
-        running.signal_group(Signal::INT);
-    }
-    let done = running.end();
-    done.exits(130);
-    assert!(done.stderr.contains("interrupted"), "{}", done.stderr);
-    let json = stored(&root);
-    assert!(json["state"] == "interrupted" || json["state"] == "running", "{json}");
-    assert_eq!(json["baseline"]["lost-reply"], "pass");
-    let verified = done.verify(&root);
-    assert_eq!((verified.findings(), verified.code), (vec![], 3));
-}
-
-/// SIGKILL leaves no time for anything.
-#[test]
-fn a_kill_leaves_the_last_matrix_and_it_says_that_it_is_a_part() {
-    let (running, root) = waiting();
-    running.signal(running.run(), Signal::KILL);
-    let done = running.end();
-    done.exits(137);
-    let json = stored(&root);
-    assert_eq!((&json["state"], &json["exit"]), (&json!("running"), &Value::Null));
-    assert_eq!(
-        json["baseline"],
-        json!({"sees-duplicates": "pass", "reply-means-done": "pass", "lost-reply": "pass"})
-    );
-    let verified = done.verify(&root);
-    assert_eq!((verified.findings(), verified.code), (vec![], 3));
-    assert_eq!(verified.json["sealed"], false);
-    let shown = done.then().words(&["proof"]).call(&["show"]);
-    shown.exits(0);
-    assert!(
-        shown.stdout.contains("not at its end: at work, or killed"),
-        "{}",
-        shown.stdout
-    );
-    assert!(
-        shown.stdout.contains("NOT SEALED there is no SHA256SUMS"),
-        "{}",
-        shown.stdout
-    );
-}
-
-/// The same in the run without a defect; what it was in the middle of is nobody's verdict.
-#[test]
-fn a_kill_in_the_baseline_leaves_the_verdicts_that_there_were() {
-    let (running, root) = waiting_in("baseline", "GUARD_DEFECT = \"reply-before-commit\"\n");
-    running.signal(running.run(), Signal::KILL);
-    let done = running.end();
-    done.exits(137);
-    let json = stored(&root);
-    assert_eq!(json["state"], "running");
-    assert_eq!(json["baseline"]["sees-duplicates"], "pass");
-    assert_eq!(json["baseline"].get("lost-reply"), None);
-    let verified = done.verify(&root);
-    assert_eq!((verified.findings(), verified.code), (vec![], 3));
 }
 
 /// `.ci/run` makes the file anew, from two runs; that it speaks of every defect and every kill can be seen without them.

@@ -1,5 +1,6 @@
 //! What a command line wants proved: a server, the list of its defects, and the cases.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::super::built_in_defects::{self, BuiltInDefects};
@@ -40,17 +41,34 @@ pub(super) fn chosen(arguments: &ProveArguments, folder: &Path) -> Result<Chosen
     };
     // Here no case is a gate of its own: the matrix is.
     selection.named.clear();
-    let is_wanted = |name: &str| arguments.wanted.is_empty() || arguments.wanted.iter().any(|wanted| wanted == name);
+    let is_wanted = &|name: &str| arguments.wanted.is_empty() || arguments.wanted.iter().any(|wanted| wanted == name);
     // Of one's own list nobody asked for cases that the server cannot run, so nobody misses a defect of theirs.
     let is_own_and_whole = arguments.defects.is_some() && arguments.cases.is_empty();
     let of = if is_own_and_whole { &selection } else { &asked };
     let (asked, run) = (cases(&of.requested), cases(&selection.execute));
     let expected = Expected::of(&lists, is_wanted, &catalogue.all(), &asked, &run);
+    if expected.planted.is_empty() {
+        return Err(nothing_to_plant(&lists, is_wanted));
+    }
     Ok(Chosen {
         target,
         selection,
         expected,
     })
+}
+
+/// Found before anything is run: a proof without a defect shows nothing.
+fn nothing_to_plant(lists: &Lists, is_wanted: impl Fn(&str) -> bool) -> String {
+    let wanted: Vec<&Planted> = lists.own.iter().filter(|planted| is_wanted(&planted.name)).collect();
+    let names: Vec<&str> = wanted.iter().map(|planted| planted.name.as_str()).collect();
+    let noticing: BTreeSet<&str> = (wanted.iter().flat_map(|planted| &planted.kills))
+        .map(|kill| kill.case.as_str())
+        .collect();
+    format!(
+        "--case: none of these cases has to notice {}, so there is nothing to plant; leave --case out, or name what has to: --case {}",
+        names.join(", "),
+        noticing.into_iter().collect::<Vec<_>>().join(",")
+    )
 }
 
 /// Other proofs that there are, where nobody said which one: the command of each, and how many defects it plants.

@@ -177,20 +177,64 @@ fn finish(arguments: &ProveArguments, proved: &Proved, stored: &mut Stored, prin
             proof.exit = Some(status.code());
         }
     }
+    let problems: Vec<String> = (proved.matrix.problems.iter())
+        .filter(|problem| !proved.interrupted || is_of_a_run(problem))
+        .map(ToString::to_string)
+        .collect();
     match arguments.format {
-        Format::Human => show::end(&proof, &chosen::others(arguments), printer),
+        Format::Human => {
+            let ending = show::Ending {
+                problems: &problems,
+                last_words: &proved.last_words,
+                others: &chosen::others(arguments),
+            };
+            show::end(&proof, &ending, printer);
+        }
         Format::Json => printer.json(&proof),
         Format::Markdown => printer.own_text(&proved.matrix.to_markdown()),
     }
     if arguments.format == Format::Markdown {
-        for problem in &proved.matrix.problems {
-            printer.error(&problem.to_string());
+        for problem in &problems {
+            printer.error(problem);
         }
     }
     if proved.interrupted {
-        printer.note("", "interrupted; the evidence holds what was done until then");
+        printer.note("", &show::kept(&proof));
+        printer.note("", &go_on(arguments, &proof));
     }
     status
+}
+
+/// How an interrupted proof is made whole. A proof has one baseline, so nothing can be added to it.
+fn go_on(arguments: &ProveArguments, proof: &Proof) -> String {
+    let left = show::left(proof);
+    let (what, defects) = if left.is_empty() {
+        ("to make it again", arguments.wanted.join(","))
+    } else {
+        ("to prove what is left, with a baseline of its own", left.join(","))
+    };
+    let defects = (!defects.is_empty()).then(|| format!("--defect {defects}"));
+    let cases = (!arguments.cases.is_empty()).then(|| format!("--case {}", quoted(&arguments.cases.join(","))));
+    let list = arguments.defects.as_ref();
+    let list = list.map(|path| format!("--defects {}", quoted(&path.display().to_string())));
+    let jobs = arguments.jobs.map(|jobs| format!("--jobs {jobs}"));
+    let profile = Some(profile_words(arguments)).filter(|words| !words.is_empty());
+    let words: Vec<String> = [profile, list, cases, defects, jobs].into_iter().flatten().collect();
+    format!("{what}: harness prove {}", words.join(" "))
+        .trim_end()
+        .to_owned()
+}
+
+/// Whether a problem is one that a run has shown. What else is wrong is for those who let a proof come to its end.
+fn is_of_a_run(problem: &Problem) -> bool {
+    match problem {
+        Problem::BaselineNotGreen { .. } | Problem::NotRun { .. } | Problem::NotKilled { .. } => true,
+        Problem::NoDefect
+        | Problem::NamesNone { .. }
+        | Problem::Unknown { .. }
+        | Problem::NotAbout { .. }
+        | Problem::Lonely { .. } => false,
+    }
 }
 
 /// A run that could not be made says nothing against the cases; everything else does.

@@ -9,7 +9,7 @@ use super::repeat;
 use crate::baseline;
 use crate::case::Case;
 use crate::plan::Plan;
-use crate::record::{Body, CaseVerdict, Evidence, Line, NothingRunKind, Reader, Run, RunState};
+use crate::record::{Body, CaseVerdict, Evidence, Line, NothingRunKind, Reader, Run, RunState, Verdict};
 use crate::report::{
     CaseGlance, CaseReport, ControlReport, OperationReport, Printer, RunGlance, RunReport, RunTotals, Style, plain,
     show_case, show_end, show_overview, show_server, show_target, span,
@@ -37,7 +37,13 @@ impl Kept {
     /// Reads what can be read; `name` is where the evidence is.
     pub(super) fn of(evidence: &Evidence, name: &str, word: &str) -> Self {
         let reader = Reader::new(evidence);
-        let glance = glance::glance(name, &reader);
+        let mut glance = glance::glance(name, &reader);
+        // What could not be run comes last, unless somebody asked for that very case.
+        let named = glance.run.as_ref().map_or(Vec::new(), |run| run.named.clone());
+        glance.cases.sort_by_key(|case| {
+            let verdict = case.verdict.as_ref().map(|summary| summary.verdict);
+            verdict == Some(Verdict::Unsupported) && !named.contains(&case.case)
+        });
         let cases = glance.cases.iter().map(|case| KeptCase::of(&reader, case)).collect();
         Self {
             word: word.to_owned(),

@@ -73,6 +73,7 @@ fn add_probe(cases: &mut HtmlCases<'_>, reader: &Reader, probe: &Glance, word: &
         verdict: None,
         record: Some(probe.clone()),
         problem: None,
+        missing: Vec::new(),
     };
     let of = HtmlCase {
         glance: &glance,

@@ -82,7 +82,7 @@ pub(in crate::commands) fn judge_run(report: &RunReport, deny: &BTreeSet<Deny>) 
             "a case that was named is unsupported",
         ),
         (
-            nothing_run && report.tools.is_some(),
+            nothing_run && (report.tools.is_some() || report.names_no_write()),
             ExitStatus::Inconclusive,
             "the server starts, and nothing was tested: no write is named",
         ),

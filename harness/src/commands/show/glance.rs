@@ -4,8 +4,10 @@ use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, is_name_of};
 use crate::digest;
 use crate::document::{DOCUMENT_BYTES_MAX, nearest};
+use crate::plan::Plan;
 use crate::record::{
     Body, CaseSummary, CaseVerdict, Line, Observation, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run, SUMS_FILE,
+    Verdict,
 };
 use crate::report::{CaseGlance, Glance, RunGlance};
 
@@ -47,7 +49,7 @@ pub(in crate::commands) fn glance(evidence: &str, reader: &Reader) -> RunGlance 
         evidence: evidence.to_owned(),
         sealed: reader.head(SUMS_FILE, 0).is_ok(),
         baseline: run.as_deref().and_then(|run| compared(reader, run)),
-        probe: record(reader, PROBE).ok(),
+        probe: record(reader, PROBE).ok().map(|(glance, _)| glance),
         cases: cases.iter().map(|id| case_glance(reader, run.as_deref(), id)).collect(),
         run,
         problem,
@@ -98,15 +100,20 @@ fn compared(reader: &Reader, run: &Run) -> Option<BaselineReport> {
 
 fn case_glance(reader: &Reader, run: Option<&Run>, id: &str) -> CaseGlance {
     let case = definition(reader, id);
-    let (record, problem) = match record(reader, &folder(id)) {
-        Ok(record) => (Some(record), None),
-        Err(ReaderError::Absent) => (None, None),
-        Err(error) => (None, Some(error.to_string())),
+    let (record, plan, problem) = match record(reader, &folder(id)) {
+        Ok((record, plan)) => (Some(record), plan, None),
+        Err(ReaderError::Absent) => (None, None, None),
+        Err(error) => (None, None, Some(error.to_string())),
     };
     let verdict = match run.and_then(|run| run.verdicts.get(id)) {
         Some(summary) => Some(summary.clone()),
         None => judged(reader, id, record.as_ref()),
     };
+    let is_unsupported = verdict
+        .as_ref()
+        .is_some_and(|verdict| verdict.verdict == Verdict::Unsupported);
+    let missing = case.as_ref().zip(plan.filter(|_| is_unsupported));
+    let missing = missing.map_or_else(Vec::new, |(case, plan)| plan.missing(case));
     CaseGlance {
         case: id.to_owned(),
         family: case.as_ref().map(|case| case.family.clone()),
@@ -115,6 +122,7 @@ fn case_glance(reader: &Reader, run: Option<&Run>, id: &str) -> CaseGlance {
         verdict,
         record,
         problem,
+        missing: missing.iter().map(|surface| surface.name()).collect(),
     }
 }
 
@@ -160,8 +168,9 @@ pub(in crate::commands) fn folder(id: &str) -> String {
     format!("cases/{id}")
 }
 
-fn record(reader: &Reader, folder: &str) -> Result<Glance, ReaderError> {
-    let mut glance = Glance::default();
+/// The record in numbers, and the plan, which is its first event.
+fn record(reader: &Reader, folder: &str) -> Result<(Glance, Option<Plan>), ReaderError> {
+    let (mut glance, mut planned) = (Glance::default(), None);
     for line in reader.lines(folder)? {
         let event = match line {
             Line::Event { event, .. } => event,
@@ -181,8 +190,8 @@ fn record(reader: &Reader, folder: &str) -> Result<Glance, ReaderError> {
             }
             Body::StepStarted { does, .. } => glance.last_step = Some(does),
             Body::CaseEnded { .. } => glance.ended = true,
-            Body::CasePlanned { .. }
-            | Body::ProcessStarted { .. }
+            Body::CasePlanned { plan, .. } => planned = planned.or(Some(*plan)),
+            Body::ProcessStarted { .. }
             | Body::StreamEnded
             | Body::SendFailed { .. }
             | Body::Signalled { .. }
@@ -199,5 +208,5 @@ fn record(reader: &Reader, folder: &str) -> Result<Glance, ReaderError> {
             | Body::Observed { .. } => {}
         }
     }
-    Ok(glance)
+    Ok((glance, planned))
 }

@@ -7,7 +7,7 @@ use super::super::{ExitStatus, Format, refuse};
 use super::ShowArguments;
 use super::glance::{JSON_BYTES_MAX, SHOW_FORMAT};
 use crate::counted::counted;
-use crate::matrix::{BASELINE, MATRIX_FORMAT, Proof, Row};
+use crate::matrix::{BASELINE, CutShort, MATRIX_FORMAT, Proof, Row};
 use crate::record::{MATRIX_FILE, ProofFolder, Reader, RunState, SUMS_FILE, Verdict};
 use crate::report::{Printer, Style, plain, span};
 
@@ -119,15 +119,11 @@ fn says(matrix: Option<&Proof>, run: &str) -> String {
 }
 
 fn noticed(row: &Row) -> String {
-    let of = |happened: bool| {
-        let kills = row.kills.iter().filter(|kill| kill.happened() == happened);
-        kills.map(|kill| kill.kill.to_string()).collect::<Vec<_>>().join(", ")
-    };
-    match (of(true), of(false)) {
-        (by, not) if by.is_empty() && not.is_empty() => "it names no check that has to notice it".to_owned(),
-        (by, not) if not.is_empty() => format!("noticed by {by}"),
-        (by, not) if by.is_empty() => format!("UNNOTICED by {not}"),
-        (by, not) => format!("noticed by {by}; UNNOTICED by {not}"),
+    match &row.cut_short {
+        Some(CutShort::NotRun { reason }) => format!("NOT RUN: {reason}"),
+        Some(CutShort::Unfinished) => format!("it did not come to its end; {}", row.in_words()),
+        None if row.kills.is_empty() => "it names no check that has to notice it".to_owned(),
+        None => row.in_words(),
     }
 }
 
@@ -147,6 +143,11 @@ fn human(glance: &ProofGlance, printer: &mut Printer) {
     if !glance.sealed {
         let text = "there is no SHA256SUMS: it is at work, or was cut off";
         printer.line(&[span(Style::Odd, "NOT SEALED "), plain(text)]);
+    }
+    let not_begun = glance.matrix.iter().flat_map(|matrix| &matrix.not_begun);
+    let not_begun: Vec<&str> = not_begun.map(String::as_str).collect();
+    if !not_begun.is_empty() {
+        printer.line(&[span(Style::Dim, "not begun "), plain(not_begun.join(", "))]);
     }
     for line in &glance.runs {
         printer.line(&[

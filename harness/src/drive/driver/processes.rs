@@ -21,7 +21,9 @@ impl Driver<'_> {
             Role::Worker | Role::Reaper => None,
         };
         let mut session = match Session::launch(self.scribe, &start.process, &spec, kill, self.run.era) {
-            Ok(session) => session.asking_for(setting.target.protocol, setting.offer()),
+            Ok(session) => session
+                .playing(start.role)
+                .asking_for(setting.target.protocol, setting.offer()),
             Err(DriveError::Launch(error)) => return Ok(Err(format!("did not start: {error}"))),
             Err(error) => return Err(error),
         };
@@ -135,8 +137,8 @@ pub(super) fn quiet(stopped: Stopped) -> Going {
             trouble: Some(trouble), ..
         } => Err(trouble),
         Stopped { survivors: 0, .. } => Ok(()),
-        Stopped { survivors, .. } => Err(format!(
-            "{survivors} processes of the server could not be ended, so nothing can be counted"
+        Stopped { survivors, who, .. } => Err(format!(
+            "{survivors} processes of {who} could not be ended, so nothing can be counted"
         )),
     }
 }

@@ -12,7 +12,7 @@ use crate::drive::outside::Outside;
 use crate::drive::process::{Exit, ExitWait};
 use crate::drive::scribe::Scribe;
 use crate::fault::Delivery;
-use crate::record::{AWAITED_EXIT, AWAITED_HELPERS, Body};
+use crate::record::{AWAITED_EXIT, AWAITED_EXIT_AFTER_TERM, AWAITED_HELPERS, AWAITED_HELPERS_AFTER_TERM, Body};
 
 /// From the end of a tree to the end of its standard output and error.
 const DRAIN_MS: u64 = 2_000;
@@ -24,6 +24,22 @@ pub(in crate::drive) enum Ending {
     StandardInput,
     /// By SIGTERM, as a supervisor does: anything else.
     Terminate,
+}
+
+impl Ending {
+    fn awaited_exit(self) -> &'static str {
+        match self {
+            Self::StandardInput => AWAITED_EXIT,
+            Self::Terminate => AWAITED_EXIT_AFTER_TERM,
+        }
+    }
+
+    fn awaited_helpers(self) -> &'static str {
+        match self {
+            Self::StandardInput => AWAITED_HELPERS,
+            Self::Terminate => AWAITED_HELPERS_AFTER_TERM,
+        }
+    }
 }
 
 impl Session {
@@ -39,6 +55,7 @@ impl Session {
         self.drain(scribe, delivery).await?;
         let last_words = self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(Stopped {
+            who: self.role.of_process(&self.process),
             last_words,
             exit: killed.exit,
             survivors: killed.survivors,
@@ -71,14 +88,14 @@ impl Session {
             }
         };
         if wait == ExitWait::StillRunning {
-            let what = AWAITED_EXIT.to_owned();
+            let what = how.awaited_exit().to_owned();
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }
         // Helpers may still be writing: they get their time, and only then is a count taken.
         let quiet = Duration::from_millis(quiet_ms);
         let process = &mut self.launched.process;
         if wait != ExitWait::StillRunning && !clock::wait_until(quiet, || process.survivors() == 0).await {
-            let what = AWAITED_HELPERS.to_owned();
+            let what = how.awaited_helpers().to_owned();
             let bound_ms = quiet_ms;
             scribe.write(Some(&self.process), Body::TimedOut { what, bound_ms })?;
         }
@@ -94,6 +111,7 @@ impl Session {
         self.drain(scribe, Delivery::Deliver).await?;
         let last_words = self.ended(scribe, killed.exit, killed.survivors)?;
         Ok(Stopped {
+            who: self.role.of_process(&self.process),
             last_words,
             exit: killed.exit,
             survivors: killed.survivors,
@@ -141,6 +159,8 @@ impl Session {
 /// How a stopped or killed server ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::drive) struct Stopped {
+    /// Which process it was, in a sentence.
+    pub(in crate::drive) who: String,
     /// How its root process ended.
     pub(in crate::drive) exit: Exit,
     /// Processes of its tree that could not be ended.
