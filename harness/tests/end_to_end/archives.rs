@@ -117,7 +117,7 @@ fn only_complete_evidence_as_it_was_sealed_is_exported() {
     assert!(!done.path("a.zip").exists() && !done.path("a.zip.sha256").exists());
     export(&done, "run/run.json", "a.zip")
         .exits(2)
-        .says_only(&["is an archive already"]);
+        .says_only(&["run.json is not evidence: it is a file, and no archive"]);
 }
 
 #[test]
