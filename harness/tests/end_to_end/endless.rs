@@ -37,7 +37,10 @@ fn export(done: &Done, run: &str, archive: &str) -> Done {
 
 /// The query is another one everywhere, and every digest is right.
 fn replace_query(root: &Path, query: &str) {
-    let is_json = |file: &String| file.ends_with(".json") || file.ends_with(".jsonl");
+    let is_json = |file: &String| {
+        let extension = Path::new(file).extension().and_then(|extension| extension.to_str());
+        matches!(extension, Some("json" | "jsonl"))
+    };
     for file in files(root).into_iter().filter(is_json) {
         let text = fs::read_to_string(root.join(&file)).unwrap();
         fs::write(root.join(file), text.replace(EFFECTS, query)).unwrap();

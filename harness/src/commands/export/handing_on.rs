@@ -106,7 +106,8 @@ impl HandingOnArguments {
         let Found::Run(evidence) = found else {
             return Err(found_secrets(
                 searched,
-                "mend the server, or export the runs of the proof one by one",
+                "mend the server, or export the runs of the proof one by one with --redact (`harness show` lists them); masked, they are \
+                 not the runs whose digests the proof has, so no proof is left to be sealed",
             ));
         };
         if !self.redact {
