@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::record::ArchiveFile;
+
 /// What a signature is for, so that one made for something else is none of ours.
 pub const NAMESPACE: &str = "harness-evidence";
 
@@ -108,36 +110,64 @@ pub fn sign(archive: &Path, key: &Path) -> Result<PathBuf, SignatureError> {
 }
 
 /// Checks the signature of an archive, and says who made it: `identity`, or whoever the list of allowed signers calls its key.
-pub fn check(archive: &Path, signers: &Path, identity: Option<&str>) -> Result<String, SignatureError> {
-    let signature = signature_of(archive);
+///
+/// Whatever stands under its name by now, what is checked are the bytes of the archive that was opened.
+pub fn check(archive: &ArchiveFile, signers: &Path, identity: Option<&str>) -> Result<String, SignatureError> {
+    let signature = signature_of(archive.path());
     if !signature.is_file() {
         return Err(SignatureError::Missing { path: signature });
     }
     open(signers)?;
     let identity = match identity {
         Some(identity) => identity.to_owned(),
-        None => principal(archive, signers, &signature)?,
+        None => principal(archive.path(), signers, &signature)?,
     };
     let mut command = Command::new(PROGRAM);
     command
         .args(["-Y", "verify", "-n", NAMESPACE, "-I", &identity, "-f"])
         .arg(path_word(signers));
-    let output = run(command.arg("-s").arg(path_word(&signature)).stdin(open(archive)?))?;
-    if output.status.success() {
-        return Ok(identity);
+    command.arg("-s").arg(path_word(&signature));
+    let path = archive.path().to_path_buf();
+    let (output, is_all_of_it) = run_on(&mut command, archive)?;
+    if !output.status.success() {
+        let said = said(&output);
+        return Err(SignatureError::Bad { path, identity, said });
     }
-    Err(SignatureError::Bad {
-        path: archive.to_path_buf(),
-        identity,
-        said: said(&output),
-    })
+    if !is_all_of_it {
+        let said = "it was changed while it was looked at".to_owned();
+        return Err(SignatureError::Bad { path, identity, said });
+    }
+    Ok(identity)
+}
+
+/// Runs a program on the bytes of an archive, and says whether it was given those that were opened, and all of them.
+fn run_on(command: &mut Command, archive: &ArchiveFile) -> Result<(Output, bool), SignatureError> {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut program = command.env("LC_ALL", "C").spawn().map_err(SignatureError::NoProgram)?;
+    let mut input = program.stdin.take().expect("it is piped");
+    // It says little and at its end, so it does not wait for us while we wait for it.
+    let handed_on = archive.hand_on(&mut input);
+    drop(input);
+    let output = program.wait_with_output().map_err(SignatureError::NoProgram)?;
+    match handed_on {
+        Ok(is_all_of_it) => Ok((output, is_all_of_it)),
+        // It has seen enough, and says what.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok((output, false)),
+        Err(source) => Err(SignatureError::File {
+            path: archive.path().to_path_buf(),
+            source,
+        }),
+    }
 }
 
 /// Whom the list calls the key that made the signature.
 fn principal(archive: &Path, signers: &Path, signature: &Path) -> Result<String, SignatureError> {
     let mut command = Command::new(PROGRAM);
     command.args(["-Y", "find-principals", "-f"]).arg(path_word(signers));
-    let output = run(command.arg("-s").arg(path_word(signature)).stdin(open(archive)?))?;
+    let output = run(command.arg("-s").arg(path_word(signature)).stdin(Stdio::null()))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     match text
         .lines()
@@ -184,6 +214,7 @@ fn said(output: &Output) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::pack;
     use std::fs;
 
     /// A key of its own for each name; `ssh-keygen` has to be there, as the documentation says.
@@ -195,6 +226,14 @@ mod tests {
             .arg(&path);
         assert!(run(&mut command).expect("ssh-keygen is installed").status.success());
         path
+    }
+
+    /// Packs a file with this text, and opens the archive.
+    fn packed(path: &Path, text: &str) -> ArchiveFile {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("SHA256SUMS"), text).expect("write");
+        pack(folder.path(), &mut File::create(path).expect("create")).expect("pack");
+        ArchiveFile::open(path).expect("an archive")
     }
 
     fn allowed(folder: &Path, names: &[&str]) -> PathBuf {
@@ -211,13 +250,13 @@ mod tests {
     fn who_signed_is_told_and_nobody_else_could_have() {
         let folder = tempfile::tempdir().expect("a folder");
         let (alice, _mallory) = (key(folder.path(), "alice"), key(folder.path(), "mallory"));
-        let archive = folder.path().join("-run.zip");
-        fs::write(&archive, "evidence").expect("write");
+        let path = folder.path().join("-run.zip");
+        let archive = packed(&path, "evidence");
         let signers = allowed(folder.path(), &["alice"]);
         let missing = check(&archive, &signers, None).expect_err("unsigned");
         assert!(matches!(missing, SignatureError::Missing { .. }), "{missing}");
 
-        assert_eq!(sign(&archive, &alice).expect("signed"), signature_of(&archive));
+        assert_eq!(sign(&path, &alice).expect("signed"), signature_of(&path));
         assert_eq!(
             check(&archive, &signers, None).expect("a signature"),
             "alice@example.org"
@@ -225,16 +264,36 @@ mod tests {
         check(&archive, &signers, Some("alice@example.org")).expect("her signature");
         let other = check(&archive, &signers, Some("mallory@example.org")).expect_err("hers alone");
         assert!(matches!(other, SignatureError::Bad { .. }), "{other}");
-        let twice = sign(&archive, &alice).expect_err("never replaced");
+        let twice = sign(&path, &alice).expect_err("never replaced");
         assert!(matches!(twice, SignatureError::Exists { .. }), "{twice}");
 
         let others = allowed(folder.path(), &["mallory"]);
         let unknown = check(&archive, &others, None).expect_err("not on the list");
         assert!(matches!(unknown, SignatureError::Unknown { .. }), "{unknown}");
         let signers = allowed(folder.path(), &["alice"]);
-        fs::write(&archive, "evidencE").expect("write");
-        let changed = check(&archive, &signers, None).expect_err("changed");
+        let other = packed(&path, "evidencE");
+        let changed = check(&other, &signers, None).expect_err("changed");
         assert!(matches!(changed, SignatureError::Bad { .. }), "{changed}");
+    }
+
+    /// Whoever swaps the archive, or writes into it, between the opening and the look at its signature.
+    #[test]
+    fn the_signature_is_that_of_the_bytes_that_were_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let alice = key(folder.path(), "alice");
+        let signers = allowed(folder.path(), &["alice"]);
+        let (path, elsewhere) = (folder.path().join("run.zip"), folder.path().join("other.zip"));
+        drop(packed(&elsewhere, "another"));
+        let signed = packed(&path, "evidence");
+        sign(&path, &alice).expect("signed");
+        fs::rename(&elsewhere, &path).expect("swap");
+        check(&signed, &signers, None).expect("what was opened was signed");
+        let swapped = ArchiveFile::open(&path).expect("an archive");
+        assert!(check(&swapped, &signers, None).is_err());
+
+        let unsigned = packed(&path, "evidence?");
+        fs::write(&path, fs::read(folder.path().join("nothing")).unwrap_or_default()).expect("write");
+        assert!(check(&unsigned, &signers, None).is_err(), "it was emptied");
     }
 
     /// A signature that somebody made of the same bytes for another purpose says nothing of evidence.
@@ -242,13 +301,13 @@ mod tests {
     fn a_signature_for_something_else_is_none() {
         let folder = tempfile::tempdir().expect("a folder");
         let alice = key(folder.path(), "alice");
-        let archive = folder.path().join("run.zip");
-        fs::write(&archive, "evidence").expect("write");
+        let path = folder.path().join("run.zip");
+        let archive = packed(&path, "evidence");
         let mut command = Command::new(PROGRAM);
         command
             .args(["-q", "-Y", "sign", "-n", "git", "-f"])
             .arg(&alice)
-            .arg(&archive);
+            .arg(&path);
         assert!(run(&mut command).expect("ssh-keygen").status.success());
         let signers = allowed(folder.path(), &["alice"]);
         for identity in [None, Some("alice@example.org")] {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::taken::take;
 use super::target_arguments::quoted;
-use super::{ExitStatus, Format, refuse};
+use super::{ExitStatus, Format, named_archive, refuse};
 use crate::case::{Catalogue, is_name_of};
 use crate::diff::{RunDiff, Side, compare_runs};
 use crate::report::{Printer, show_diff};
@@ -40,7 +40,7 @@ pub(super) struct DiffArguments {
 impl DiffArguments {
     /// Whether something is unpacked, and has to be removed whatever ends this.
     pub(super) fn unpacks(&self) -> bool {
-        self.a.is_file() || self.b.is_file()
+        [&self.a, &self.b].into_iter().any(|run| named_archive(run).is_some())
     }
 }
 

@@ -2,14 +2,16 @@
 //!
 //! Nothing is written into the evidence, and no file is ever replaced: each is written beside its place, and then given its name.
 
+mod fresh;
 mod handing_on;
 
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
+use self::fresh::Fresh;
 use self::handing_on::{HandedOn, HandingOnArguments, Refusal, in_the_way};
 use super::{ExitStatus, Format, named_run, refuse_standard_output};
 use crate::counted::counted;
@@ -32,6 +34,13 @@ pub(super) struct ExportArguments {
     /// How to print
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
+}
+
+impl ExportArguments {
+    /// Whether nobody is asked for anything: a key may have a passphrase, and only who has the terminal can be asked for it.
+    pub(super) fn asks_nobody(&self) -> bool {
+        !self.handing_on.signs()
+    }
 }
 
 /// An archive that was written.
@@ -92,7 +101,7 @@ fn write(folder: &Path, output: &Path) -> Result<Packed, (String, ExitStatus)> {
     let receipt = receipt(output);
     let failed = |error: std::io::Error| (format!("write {}: {error}", output.display()), ExitStatus::Inconclusive);
     let mut fresh = Fresh::beside(output).map_err(failed)?;
-    let packed = pack(folder, &mut fresh.out).map_err(|error| (error.to_string(), ExitStatus::Inconclusive))?;
+    let packed = pack(folder, &mut fresh).map_err(|error| (error.to_string(), ExitStatus::Inconclusive))?;
     fresh.name().map_err(failed)?;
     let failed = |error: std::io::Error| {
         let written = format!(
@@ -104,7 +113,7 @@ fn write(folder: &Path, output: &Path) -> Result<Packed, (String, ExitStatus)> {
     };
     let mut beside = Fresh::beside(&receipt).map_err(failed)?;
     let line = format!("{}  {name}\n", packed.sha256);
-    beside.out.write_all(line.as_bytes()).map_err(failed)?;
+    beside.write_all(line.as_bytes()).map_err(failed)?;
     beside.name().map_err(failed)?;
     Ok(packed)
 }
@@ -170,37 +179,6 @@ fn each_of_its_own(paths: &[&PathBuf]) -> Result<(), (String, ExitStatus)> {
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
-}
-
-/// A file that has no name yet, or not its own.
-struct Fresh {
-    out: BufWriter<tempfile::NamedTempFile>,
-    path: PathBuf,
-}
-
-impl Fresh {
-    fn beside(path: &Path) -> std::io::Result<Self> {
-        let folder = folder_of(path);
-        let mut name = std::ffi::OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(".");
-        let file = tempfile::Builder::new()
-            .prefix(&name)
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-            .tempfile_in(folder)?;
-        Ok(Self {
-            out: BufWriter::new(file),
-            path: path.to_path_buf(),
-        })
-    }
-
-    /// Gives it its name, once all of it is on the disk; a file that has come there meanwhile stays.
-    fn name(self) -> std::io::Result<()> {
-        let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
-        file.persist_noclobber(&self.path).map_err(|error| error.error)?;
-        Ok(())
-    }
 }
 
 fn report(arguments: &ExportArguments, packed: &Packed, handed_on: HandedOn, printer: &mut Printer) {

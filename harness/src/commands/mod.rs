@@ -25,7 +25,7 @@ mod vectors;
 mod verify;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
@@ -155,10 +155,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             guarded(&mut printer, |printer, _| diff::diff(&arguments, printer))
         }
         Command::Diff(arguments) => diff::diff(&arguments, &mut printer),
-        Command::Verify(arguments) if arguments.unpacks() => {
-            guarded(&mut printer, |printer, _| verify::verify(&arguments, printer))
+        // Stores are copied to be counted again, of a folder too.
+        Command::Verify(arguments) => guarded(&mut printer, |printer, _| verify::verify(&arguments, printer)),
+        Command::Export(arguments) if arguments.asks_nobody() => {
+            guarded(&mut printer, |printer, _| export::export(&arguments, printer))
         }
-        Command::Verify(arguments) => verify::verify(&arguments, &mut printer),
         Command::Export(arguments) => export::export(&arguments, &mut printer),
         Command::Vectors(arguments) if arguments.starts_a_program() => guarded(&mut printer, |printer, run| {
             vectors::vectors(&arguments, Some(run), printer)
@@ -268,6 +269,14 @@ fn is_standard_output(path: &Path) -> bool {
 
 /// Why the evidence of a run cannot go to standard output.
 const EVIDENCE_IS_A_FOLDER: &str = "evidence is a folder";
+
+/// The archive that a user's word names, where it names one: by its path, or by a name such as `latest`.
+fn named_archive(word: &Path) -> Option<PathBuf> {
+    match find_run(Path::new("."), word) {
+        Ok(Found::Archive(path)) => Some(path),
+        Ok(Found::Run(_) | Found::Proof(_)) | Err(_) => None,
+    }
+}
 
 /// Says why a command came to nothing: on standard error for people, and as the one document of the format that was asked for.
 fn refuse(format: Format, message: &str, status: ExitStatus, printer: &mut Printer) -> ExitStatus {

@@ -3,6 +3,7 @@
 
 mod about;
 mod asked;
+mod patience;
 mod proof;
 
 use std::path::PathBuf;
@@ -12,9 +13,10 @@ use serde::Serialize;
 
 use self::about::show_about;
 use self::asked::Asked;
+use self::patience::{LOOK_TIME_MAX, within};
 use super::{ExitStatus, Format, named_run, refuse};
 use crate::counted::counted;
-use crate::record::{ArchiveError, EvidenceError, Found, Verdict};
+use crate::record::{ArchiveError, ArchiveFile, EvidenceError, Found, Verdict};
 use crate::report::{Printer, Style, plain, show_baseline, span};
 use crate::signature::{self, SignatureError};
 use crate::verify::{
@@ -72,48 +74,82 @@ struct NothingReport<'a> {
     exit: u8,
 }
 
-impl VerifyArguments {
-    /// Whether something is unpacked, and has to be removed whatever ends this.
-    pub(super) fn unpacks(&self) -> bool {
-        self.run.is_file()
-    }
-}
-
 /// Verifies one folder or archive of evidence.
 pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> ExitStatus {
     let found = match named_run(&arguments.run, arguments.format, printer) {
         Ok(found) => found,
         Err(status) => return status,
     };
-    let signed = match signer(arguments, &found) {
+    // Opened once, so that what is signed, what is unpacked and what the receipt names are the same bytes.
+    let archive = match opened(&found) {
+        Ok(archive) => archive,
+        Err(error) => return unread_archive(arguments.format, &error.into(), printer),
+    };
+    let signed = match signer(arguments, archive.as_ref()) {
         Ok(signed) => signed,
         Err((message, status)) => return refuse(arguments.format, &message, status, printer),
     };
-    let (path, archive, verified) = {
+    let path = place(&found);
+    let looked = {
         let mut tell = |run: &str| printer.progress(&format!("verifying {run}"));
-        match &found {
-            Found::Run(evidence) => (
-                evidence.root(),
-                None,
-                verify_evidence(evidence).map(|verified| Checked::Run(Box::new(verified))),
-            ),
-            Found::Proof(folder) => (folder.root(), None, verify_proof(folder, &mut tell).map(Checked::Proof)),
-            Found::Archive(path) => match verify_archive(path, &mut tell) {
-                Ok((seen, verified)) => {
-                    let (seen, verified) = with_signer(seen, verified.into(), signed);
-                    (path.as_path(), Some(seen), Ok(verified))
-                }
-                Err(error) => return unread_archive(arguments.format, &error, printer),
-            },
-        }
+        within(LOOK_TIME_MAX, &mut tell, move |tell| {
+            look(&found, archive.as_ref(), tell)
+        })
     };
     let evidence = path.display().to_string();
+    let (seen, checked) = match looked {
+        Some(Ok(looked)) => looked,
+        Some(Err(error)) => return unread_archive(arguments.format, &error, printer),
+        None => (None, Checked::Nothing(vec![GIVEN_UP.to_owned()])),
+    };
+    let (archive, checked) = match seen {
+        Some(seen) => {
+            let (seen, checked) = with_signer(seen, checked, signed);
+            (Some(seen), checked)
+        }
+        None => (None, checked),
+    };
     let looked = Looked { evidence, archive };
-    match verified {
-        Ok(Checked::Run(verified)) => of_run(arguments, &looked, &verified, printer),
-        Ok(Checked::Proof(verified)) => proof::verified(arguments, &looked, &verified, printer),
-        Ok(Checked::Nothing(findings)) => of_nothing(arguments, &looked, &findings, printer),
-        Err(error) => unread(arguments.format, &error, printer),
+    match checked {
+        Checked::Run(verified) => of_run(arguments, &looked, &verified, printer),
+        Checked::Proof(verified) => proof::verified(arguments, &looked, &verified, printer),
+        Checked::Nothing(findings) => of_nothing(arguments, &looked, &findings, printer),
+    }
+}
+
+/// What is said of evidence that keeps SQLite busy.
+const GIVEN_UP: &str = "it was given up after 70 minutes: a query of it, or a constraint in a store of it, does not end; look at \
+                        the queries in its observations before anything else";
+
+fn place(found: &Found) -> PathBuf {
+    match found {
+        Found::Run(evidence) => evidence.root().to_path_buf(),
+        Found::Proof(folder) => folder.root().to_path_buf(),
+        Found::Archive(path) => path.clone(),
+    }
+}
+
+fn look(
+    found: &Found,
+    archive: Option<&ArchiveFile>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(Option<ArchiveSeen>, Checked), VerifyArchiveError> {
+    match (found, archive) {
+        (Found::Run(evidence), _) => Ok((None, Checked::Run(Box::new(verify_evidence(evidence)?)))),
+        (Found::Proof(folder), _) => Ok((None, Checked::Proof(verify_proof(folder, tell)?))),
+        (Found::Archive(_), None) => unreachable!("an archive was opened"),
+        (Found::Archive(_), Some(archive)) => {
+            let (seen, verified) = verify_archive(archive, tell)?;
+            Ok((Some(seen), verified.into()))
+        }
+    }
+}
+
+/// The archive, where it is one.
+fn opened(found: &Found) -> Result<Option<ArchiveFile>, ArchiveError> {
+    match found {
+        Found::Archive(path) => ArchiveFile::open(path).map(Some),
+        Found::Run(_) | Found::Proof(_) => Ok(None),
     }
 }
 
@@ -121,15 +157,15 @@ pub(super) fn verify(arguments: &VerifyArguments, printer: &mut Printer) -> Exit
 type Signed = Option<Result<String, String>>;
 
 /// Checks the signature, where that is wanted.
-fn signer(arguments: &VerifyArguments, found: &Found) -> Result<Signed, (String, ExitStatus)> {
+fn signer(arguments: &VerifyArguments, archive: Option<&ArchiveFile>) -> Result<Signed, (String, ExitStatus)> {
     let Some(signers) = &arguments.signers else {
         return Ok(None);
     };
-    let Found::Archive(path) = found else {
+    let Some(archive) = archive else {
         let message = "--signers: an archive is signed, and this is a folder; name the archive".to_owned();
         return Err((message, ExitStatus::Usage));
     };
-    match signature::check(path, signers, arguments.identity.as_deref()) {
+    match signature::check(archive, signers, arguments.identity.as_deref()) {
         Ok(name) => Ok(Some(Ok(name))),
         Err(error @ SignatureError::NoProgram(_)) => Err((error.to_string(), ExitStatus::Inconclusive)),
         Err(error @ SignatureError::File { .. }) => Err((error.to_string(), ExitStatus::Usage)),

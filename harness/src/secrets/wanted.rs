@@ -7,7 +7,7 @@ use std::fmt;
 
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use serde::Serialize;
 
 use crate::record::Encoding;
@@ -148,9 +148,10 @@ fn add_spellings(name: &str, value: &str, exact: &mut Patterns, any_case: &mut P
         );
     }
     // A key is often a text that says bytes: a server that decodes it may write the bytes down in another spelling.
-    let meant = [base16ct::mixed::decode_vec(value).ok(), STANDARD.decode(value).ok()];
+    let base64 = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
+    let meant = base64.map(|engine| engine.decode(value).ok()).into_iter();
     let meant = meant
-        .into_iter()
+        .chain([base16ct::mixed::decode_vec(value).ok()])
         .flatten()
         .filter(|bytes| bytes.len() >= LINE_BYTES_MIN);
     let meant: Vec<Vec<u8>> = meant.collect();
@@ -231,6 +232,18 @@ mod tests {
         assert_eq!(found(&wanted, &bytes), [Encoding::Plain]);
         assert_eq!(found(&wanted, STANDARD.encode(&bytes).as_bytes()), [Encoding::Base64]);
         assert_eq!(found(&wanted, key.to_uppercase().as_bytes()), [Encoding::Hex]);
+    }
+
+    /// With and without padding, in both alphabets: a token is usually base64url without any.
+    #[test]
+    fn the_bytes_that_a_key_says_in_any_base64_are_found() {
+        let bytes: Vec<u8> = (0..20).map(|byte| 255 - byte * 3).collect();
+        for engine in [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD] {
+            let wanted = Wanted::new(&[secret(&engine.encode(&bytes))]);
+            assert_eq!(found(&wanted, &bytes), [Encoding::Plain]);
+            let hex = base16ct::lower::encode_string(&bytes);
+            assert_eq!(found(&wanted, hex.as_bytes()), [Encoding::Hex]);
+        }
     }
 
     #[test]

@@ -51,19 +51,18 @@ pub enum VerifyArchiveError {
 /// The next step for who named an archive of something else.
 pub const WHAT_TO_NAME: &str = "name an archive that `harness export` wrote, or the folder of a run";
 
-/// Verifies an archive; `tell` hears of each run of a proof before it is looked at.
+/// Verifies an archive that was opened once; `tell` hears of each run of a proof before it is looked at.
 pub fn verify_archive(
-    path: &Path,
+    archive: &ArchiveFile,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(ArchiveSeen, VerifiedArchive), VerifyArchiveError> {
-    let archive = ArchiveFile::open(path)?;
     let seen = ArchiveSeen {
         sha256: archive.sha256().to_owned(),
         bytes: archive.bytes(),
         files: archive.files(),
         signed_by: None,
     };
-    let unpacked = Unpacked::of(&archive)?;
+    let unpacked = Unpacked::of(archive)?;
     let mut found = archive.findings().to_vec();
     found.extend(unpacked.findings.iter().cloned());
     let verified = if !archive.is_safe() {
@@ -85,7 +84,7 @@ pub fn verify_archive(
                 VerifiedArchive::Nothing { findings: found }
             }
             Err(_) => {
-                let path = path.to_path_buf();
+                let path = archive.path().to_path_buf();
                 return Err(EvidenceError::NotEvidence { path, why: NO_RUN }.into());
             }
         }

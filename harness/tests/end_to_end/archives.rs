@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use harness::digest::sha256_hex;
-use harness::record::pack;
+use harness::record::{ArchiveFile, pack};
 use harness::verify::{VerifiedArchive, verify_archive};
 
 use crate::support::forge::{SUMS, copy, seal_again};
@@ -161,7 +161,8 @@ fn found(root: &Path, archive: &Path) -> Vec<String> {
 }
 
 fn findings(archive: &Path) -> Vec<String> {
-    match verify_archive(archive, &mut |_| {}).unwrap().1 {
+    let archive = ArchiveFile::open(archive).unwrap();
+    match verify_archive(&archive, &mut |_| {}).unwrap().1 {
         VerifiedArchive::Run(verified) => verified.findings,
         VerifiedArchive::Proof(verified) => verified.findings,
         VerifiedArchive::Nothing { findings } => findings,

@@ -22,6 +22,7 @@
 //! | `hostile.rs` | what a server writes cannot speak to a terminal |
 //! | `jobs.rs` | cases side by side come to what they come to one after the other |
 //! | `kills.rs` | whoever is killed, nothing survives and the evidence can be read |
+//! | `endless.rs` | evidence that keeps a reader busy, and archives for which there is no room: nothing of them stays |
 //! | `interrupted.rs` | what is left of an interrupt, a kill and a full disk is incomplete for everybody |
 //! | `prove.rs` | that every case can fail: what makes the proof complete, and what makes it red |
 //! | `cut_off_proofs.rs` | a proof that was interrupted or killed: what it had come to is kept, and called incomplete |
@@ -64,6 +65,7 @@ mod cut_off_proofs;
 mod defects;
 mod diffs;
 mod elicitation;
+mod endless;
 mod files;
 mod fingerprint;
 mod forged;

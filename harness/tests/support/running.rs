@@ -94,6 +94,12 @@ impl Running {
         assert!(found, "{} did not come: {}", path.display(), self.printed());
     }
 
+    /// Waits until a file of this name lies in some folder for temporary files.
+    pub(crate) fn await_temporary(&self, name: &str) {
+        let found = wait_until_blocking(WAIT_MAX, || lies_below(&self.harness.path("tmp"), name));
+        assert!(found, "no {name} came: {}", self.printed());
+    }
+
     /// Sends a signal to one process.
     pub(crate) fn signal(&self, pid: Pid, signal: Signal) {
         assert!(self.processes() > 0, "nothing runs any more");
@@ -143,4 +149,11 @@ fn status(pid: i32, name: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.map(|value| value.trim().to_owned())
+}
+
+/// Whether a file of this name lies in a folder, which somebody is at work in.
+fn lies_below(folder: &Path, name: &str) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.any(|path| path.file_name().is_some_and(|found| found == name) || path.is_dir() && lies_below(&path, name))
 }

@@ -74,6 +74,11 @@ pub(super) struct HandedOn {
 }
 
 impl HandingOnArguments {
+    /// Whether a key is used.
+    pub(super) fn signs(&self) -> bool {
+        self.sign.is_some()
+    }
+
     /// The files that are written beside the archive.
     pub(super) fn files(&self, archive: &Path) -> Vec<PathBuf> {
         let signature = self.sign.as_ref().map(|_| signature_of(archive));
@@ -107,7 +112,8 @@ impl HandingOnArguments {
         let Found::Run(evidence) = found else {
             return Err(found_secrets(
                 searched,
-                "mend the server, or export the runs of the proof one by one",
+                "mend the server, or export the runs of the proof one by one with --redact (`harness show` lists them); masked, they are \
+                 not the runs whose digests the proof has, so no proof is left to be sealed",
             ));
         };
         if !self.redact {
@@ -143,7 +149,7 @@ impl HandingOnArguments {
             let failed = |error: std::io::Error| written(format!("write {}: {error}", path.display()));
             let mut fresh = Fresh::beside(path).map_err(failed)?;
             let text = serde_json::to_string_pretty(&statement).expect("a statement has string keys only");
-            writeln!(fresh.out, "{text}").map_err(failed)?;
+            writeln!(fresh, "{text}").map_err(failed)?;
             fresh.name().map_err(failed)?;
         }
         Ok(HandedOn {

@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::kept::Kept;
 use super::taken::{self, Opened};
-use super::{ExitStatus, Format, is_standard_output, refuse};
+use super::{ExitStatus, Format, is_standard_output, named_archive, refuse};
 use crate::matrix::BASELINE;
 use crate::record::{Evidence, Found, ProofFolder};
 use crate::report::Printer;
@@ -36,7 +36,7 @@ pub(super) struct ReportArguments {
 impl ReportArguments {
     /// Whether something is unpacked, and has to be removed whatever ends this.
     pub(super) fn unpacks(&self) -> bool {
-        self.run.is_file()
+        named_archive(&self.run).is_some()
     }
 }
 

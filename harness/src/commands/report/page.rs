@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::super::named_archive;
 use super::super::show::glance::{PROBE, folder, observation};
 use super::super::target_arguments::quoted;
 use super::kept::{Kept, KeptCase};
@@ -111,7 +112,11 @@ pub(super) fn may_be_written(file: &Path, evidence: &Evidence, arguments: &Repor
             "write {shown}: it lies in the evidence, which has to stay as it was sealed; name a file beside it"
         ));
     }
-    let is_the_archive = arguments.unpacks() && fs::canonicalize(file).ok() == fs::canonicalize(&arguments.run).ok();
+    let is_there = |archive: PathBuf| {
+        let places = (fs::canonicalize(file), fs::canonicalize(archive));
+        matches!(places, (Ok(file), Ok(archive)) if file == archive)
+    };
+    let is_the_archive = named_archive(&arguments.run).is_some_and(is_there);
     match fs::symlink_metadata(file) {
         Ok(_) if is_the_archive => Err(format!(
             "write {shown}: it is the archive that is reported; name another file"

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::glance::{PROBE, SHOW_FORMAT, folder, glance, observation, part};
-use super::{ExitStatus, Format, refuse, story, taken};
+use super::{ExitStatus, Format, named_archive, refuse, story, taken};
 use crate::record::{Body, Event, Found, Line, Reader, ReaderError};
 use crate::report::{
     CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_overview, span,
@@ -93,7 +93,7 @@ struct Shown<'a> {
 impl ShowArguments {
     /// Whether something is unpacked, and has to be removed whatever ends this.
     pub(super) fn unpacks(&self) -> bool {
-        self.run.is_file()
+        named_archive(&self.run).is_some()
     }
 }
 

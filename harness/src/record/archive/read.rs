@@ -119,15 +119,24 @@ impl ArchiveFile {
     }
 
     /// Writes its files into a folder that is new, empty and our own, and tells those whose checksum is another one.
+    ///
+    /// Whoever can write the file can change it after its digest was taken. So the digest is taken once more, of what is
+    /// written: as far as nothing was found before, every byte of the archive follows from that.
     pub fn unpack(&self, folder: &Path) -> Result<Vec<String>, ArchiveError> {
         let mut found = Vec::new();
+        let (mut sha256, mut directory, mut at) = (Sha256::new(), Vec::new(), 0);
         for listed in self.files.iter().filter(|_| self.is_safe) {
             let path = folder.join(&listed.path);
-            let crc32 = self.unpack_one(listed, &path).map_err(|source| ArchiveError::File {
+            let (header, central) = listed.headers(at);
+            sha256.update(&header);
+            directory.extend(central);
+            let unpacked = self.unpack_one(listed, &path, &mut sha256);
+            let crc32 = unpacked.map_err(|source| ArchiveError::File {
                 act: "unpack into",
                 path: path.clone(),
                 source,
             })?;
+            at += header.len() as u64 + u64::from(listed.bytes);
             if crc32 != listed.crc32 {
                 found.push(format!(
                     "archive: {}: its checksum is not that of its bytes",
@@ -135,10 +144,15 @@ impl ArchiveFile {
                 ));
             }
         }
+        sha256.update(&directory);
+        sha256.update(ending(self.files.len(), directory.len(), at));
+        if self.findings.is_empty() && hex(sha256) != self.sha256 {
+            found.push("archive: it was changed while it was looked at".to_owned());
+        }
         Ok(found)
     }
 
-    fn unpack_one(&self, listed: &Listed, path: &Path) -> io::Result<u32> {
+    fn unpack_one(&self, listed: &Listed, path: &Path, sha256: &mut Sha256) -> io::Result<u32> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -146,10 +160,46 @@ impl ArchiveFile {
         let mut crc = Crc32::new();
         pieces(&self.file, listed.at, u64::from(listed.bytes), |piece| {
             crc.update(piece);
+            sha256.update(piece);
             out.write_all(piece)
         })?;
         Ok(crc.value())
     }
+
+    /// Hands on all of its bytes, which are those of [`ArchiveFile::sha256`] and no others; false where the file has others
+    /// by now, which is known only in the end.
+    pub fn hand_on(&self, to: &mut impl io::Write) -> io::Result<bool> {
+        let mut sha256 = Sha256::new();
+        pieces(&self.file, 0, self.bytes, |piece| {
+            sha256.update(piece);
+            to.write_all(piece)
+        })?;
+        Ok(hex(sha256) == self.sha256)
+    }
+}
+
+impl Listed {
+    /// What stands before its bytes, and in the directory, in the one archive of its files; `at` is where that begins.
+    fn headers(&self, at: u64) -> (Vec<u8>, Vec<u8>) {
+        let entry = Entry {
+            path: self.path.clone(),
+            bytes: self.bytes,
+            crc32: self.crc32,
+        };
+        // Larger than an archive can be, it is none of ours, and that was found before.
+        (entry.local(), entry.central(u32::try_from(at).unwrap_or(u32::MAX)))
+    }
+}
+
+/// The last record of the one archive of its files.
+fn ending(files: usize, directory_bytes: usize, directory_at: u64) -> Vec<u8> {
+    let files = u16::try_from(files).unwrap_or(u16::MAX);
+    let bytes = u32::try_from(directory_bytes).unwrap_or(u32::MAX);
+    end(files, bytes, u32::try_from(directory_at).unwrap_or(u32::MAX))
+}
+
+fn hex(sha256: Sha256) -> String {
+    base16ct::lower::encode_string(&sha256.finalize())
 }
 
 /// What is in it and what is wrong with it; nothing where it is no archive.
@@ -194,20 +244,12 @@ fn look(archive: &Bytes<'_>) -> io::Result<Option<(Contents, Vec<String>)>> {
 fn first_difference(archive: &Bytes<'_>, files: &[Listed]) -> io::Result<Option<String>> {
     let (mut at, mut directory) = (0, Vec::new());
     for listed in files {
-        let Ok(offset) = u32::try_from(at) else {
-            return Ok(Some("it is too large".to_owned()));
-        };
-        let entry = Entry {
-            path: listed.path.clone(),
-            bytes: listed.bytes,
-            crc32: listed.crc32,
-        };
-        let header = entry.local();
+        let (header, central) = listed.headers(at);
         if let Some(byte) = differs_at(archive, at, &header)? {
             return Ok(Some(format!("byte {byte}, in the header of {:?}", listed.path)));
         }
         at += header.len() as u64 + u64::from(listed.bytes);
-        directory.push((&listed.path, entry.central(offset)));
+        directory.push((&listed.path, central));
     }
     let (begins, mut directory_bytes) = (at, 0);
     for (path, header) in directory {
@@ -215,17 +257,9 @@ fn first_difference(archive: &Bytes<'_>, files: &[Listed]) -> io::Result<Option<
             return Ok(Some(format!("byte {byte}, in what its directory says of {path:?}")));
         }
         at += header.len() as u64;
-        directory_bytes += header.len() as u64;
+        directory_bytes += header.len();
     }
-    let numbers = (
-        u16::try_from(files.len()),
-        u32::try_from(directory_bytes),
-        u32::try_from(begins),
-    );
-    let (Ok(count), Ok(directory_bytes), Ok(begins)) = numbers else {
-        return Ok(Some("it is too large".to_owned()));
-    };
-    let last = end(count, directory_bytes, begins);
+    let last = ending(files.len(), directory_bytes, begins);
     if let Some(byte) = differs_at(archive, at, &last)? {
         return Ok(Some(format!("byte {byte}, in its end")));
     }
@@ -250,7 +284,7 @@ fn sha256(file: &File, bytes: u64) -> io::Result<String> {
         hasher.update(piece);
         Ok(())
     })?;
-    Ok(base16ct::lower::encode_string(&hasher.finalize()))
+    Ok(hex(hasher))
 }
 
 /// So many bytes from there, in pieces; an error where the file ends before.
