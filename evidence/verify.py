@@ -145,7 +145,7 @@ def verify_case(root, run, case):
     outcomes = {check["id"]: check["outcome"] for check in stated["checks"]}
     judged = {check["id"]: judge(check, stated["facts"], plan) for check in checks}
     require([*outcomes] == [*judged], verdict_file, "not the checks of the case")
-    for name in judged: require(outcomes.get(name) in judged[name], verdict_file, f"{name} is {judged[name]}, by its facts")
+    for name in judged: require(outcomes.get(name) in judged[name], verdict_file, f"{name} is {judged[name]}, by facts")
     is_sound = events[-1].get("outcome") == {"how": "finished"} and all(one["kind"] != "fault-missed" for one in events)
     is_sound &= all(run["verdicts"][control]["verdict"] == "pass" for control in definition.get("controls", []))
     words = [*outcomes.values(), "held"] if is_sound else ["inconclusive"]
