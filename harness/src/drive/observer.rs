@@ -11,7 +11,7 @@ use super::inside::refuse_outside;
 use super::stage::StageError;
 use crate::case::{Condition, Doubled, When};
 use crate::plan::Plan;
-use crate::readback::{self, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
+use crate::readback::{self, FrozenReader, FrozenTree, LiveStore, Poll, Query, ReadError, Rows, Selector, Shape};
 use crate::record::{
     CaseFolder, Doctored, EFFECTS, EVENTS, LEDGER, OBSERVATION_FORMAT, Observation, OperationSeen, ReadFrom, Reading,
     ReadingOutcome, Tampered,
@@ -191,10 +191,13 @@ impl Observer {
         let into = folder.store_folder(label);
         let tree = readback::freeze_tree(&self.store, &into)?;
         let mut operations = BTreeMap::new();
+        // Of its own, because `self` changes below.
+        let store = self.store.clone();
+        let reader = FrozenReader::new(&tree, &store);
         for name in plan.operations.keys() {
             let ask = |selector: &Selector| {
                 let query = query(selector, plan, name);
-                reading(&query, readback::ask_frozen(&tree, &self.store, &query))
+                reading(&query, reader.ask(&query))
             };
             let effects = ask(&self.effects);
             let doctored = match tried.doubled {

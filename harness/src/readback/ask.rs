@@ -2,6 +2,9 @@
 //!
 //! Must not know what the answer means. Nothing here writes to a store; what is doubled is a copy, or bytes in memory.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,39 +12,73 @@ use serde_json::Value;
 
 use super::files::read::query_doubled;
 use super::query::ROWS_MAX;
+use super::sqlite::read_copy::OpenReadCopy;
 use super::sqlite::tamper::{Tampering, tamper};
 use super::{
     Bound, Counted, FrozenTree, LiveFiles, LiveReader, Marker, Places, Poll, Query, ReadError, Rows, Selector, Shape,
     SqlQuery, duplicate_marked_rows, query_read_copy, query_tree, scan,
 };
 
-/// Asks a frozen store. `store` is where the original was, which is what errors name.
+/// Asks a frozen store one query. `store` is where the original was, which is what errors name.
 pub fn ask_frozen(tree: &FrozenTree, store: &Path, query: &Query) -> Result<Rows, ReadError> {
-    match &query.selector {
-        Selector::Sql { path, sql } => {
-            let copy = read_copy(tree, store, path.as_deref(), sql)?;
-            query_read_copy(&copy, &sql_query(sql, query))
+    FrozenReader::new(tree, store).ask(query)
+}
+
+/// Asks a frozen store many queries, and opens each of its read copies once.
+#[derive(Debug)]
+pub struct FrozenReader<'s> {
+    tree: &'s FrozenTree,
+    store: &'s Path,
+    copies: RefCell<BTreeMap<PathBuf, OpenReadCopy>>,
+}
+
+impl<'s> FrozenReader<'s> {
+    /// A reader of a store that stays as it is while it is read. `store` is where the original was, which is what errors name.
+    pub fn new(tree: &'s FrozenTree, store: &'s Path) -> Self {
+        Self {
+            tree,
+            store,
+            copies: RefCell::default(),
         }
-        Selector::Files(files) => query_tree(tree, files, &marker(store, query)?)?.whole(store),
-        Selector::Places { places, shown } => {
-            let found = places_of(tree, store, query)?;
-            let counted = places.count(&Places::default(), &found);
-            let Some(effects) = counted.effects() else {
-                return Err(undecided(tree, store, query, counted));
-            };
-            let shown = Query {
-                selector: Selector::clone(shown),
-                parameters: query.parameters.clone(),
-            };
-            let rows = ask_frozen(tree, store, &shown).ok();
-            let is_alike = |rows: &Rows| u64::try_from(rows.count()).ok() == Some(effects);
-            match rows.filter(is_alike).or_else(|| numbered(effects)) {
-                Some(rows) => Ok(rows),
-                None => Err(ReadError::TooMuch {
-                    store: store.into(),
-                    sql: query.selector.to_string(),
-                    bound: Bound::Rows,
-                }),
+    }
+
+    /// Asks one query.
+    pub fn ask(&self, query: &Query) -> Result<Rows, ReadError> {
+        let (tree, store) = (self.tree, self.store);
+        match &query.selector {
+            Selector::Sql { path, sql } => {
+                let copy = read_copy(tree, store, path.as_deref(), sql)?;
+                let mut copies = self.copies.borrow_mut();
+                let open = match copies.entry(copy) {
+                    Entry::Occupied(open) => open.into_mut(),
+                    Entry::Vacant(place) => {
+                        let open = OpenReadCopy::open(place.key())?;
+                        place.insert(open)
+                    }
+                };
+                open.query(&sql_query(sql, query))
+            }
+            Selector::Files(files) => query_tree(tree, files, &marker(store, query)?)?.whole(store),
+            Selector::Places { places, shown } => {
+                let found = places_of(tree, store, query)?;
+                let counted = places.count(&Places::default(), &found);
+                let Some(effects) = counted.effects() else {
+                    return Err(undecided(tree, store, query, counted));
+                };
+                let shown = Query {
+                    selector: Selector::clone(shown),
+                    parameters: query.parameters.clone(),
+                };
+                let rows = self.ask(&shown).ok();
+                let is_alike = |rows: &Rows| u64::try_from(rows.count()).ok() == Some(effects);
+                match rows.filter(is_alike).or_else(|| numbered(effects)) {
+                    Some(rows) => Ok(rows),
+                    None => Err(ReadError::TooMuch {
+                        store: store.into(),
+                        sql: query.selector.to_string(),
+                        bound: Bound::Rows,
+                    }),
+                }
             }
         }
     }

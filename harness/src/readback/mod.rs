@@ -25,7 +25,7 @@ pub mod scan;
 pub mod selector;
 pub mod sqlite;
 
-pub use ask::{Doubling, LiveStore, ask_doubled, ask_frozen, ask_tampered};
+pub use ask::{Doubling, FrozenReader, LiveStore, ask_doubled, ask_frozen, ask_tampered};
 pub use error::{Bound, ReadError};
 pub use files::answer::FileAnswer;
 pub use files::query::{FileKeys, FileQuery, FileQueryError};

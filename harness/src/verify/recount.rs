@@ -6,7 +6,7 @@ use super::planned::Wanted;
 use super::store::{Files, Stores};
 use crate::case::Doubled;
 use crate::drive::clock::Deadline;
-use crate::readback::{self, FrozenTree, ReadError, Rows, Shape, Tampering};
+use crate::readback::{self, FrozenReader, FrozenTree, ReadError, Rows, Shape, Tampering};
 use crate::record::{
     CaseFolder, Doctored, EVENTS, Observation, OperationSeen, ReadFrom, Reading, ReadingOutcome, Record,
 };
@@ -95,12 +95,13 @@ impl Recount<'_> {
     }
 
     fn ask_all(&self, tree: &FrozenTree, what: &str, observation: &Observation) -> Result<(), String> {
+        let reader = FrozenReader::new(tree, &tree.root);
         let mut differing = Vec::new();
         for (name, seen) in &observation.operations {
             let readings = seen.ledger.iter().chain(seen.more.values()).chain([&seen.effects]);
             for reading in readings {
                 self.refuse_late()?;
-                if !comes_out_the_same(tree, reading) && !differing.contains(&name.as_str()) {
+                if !comes_out_the_same(&reader, reading) && !differing.contains(&name.as_str()) {
                     differing.push(name);
                 }
             }
@@ -179,8 +180,8 @@ fn doubled_again(
     }))
 }
 
-fn comes_out_the_same(tree: &FrozenTree, reading: &Reading) -> bool {
-    match (&reading.outcome, readback::ask_frozen(tree, &tree.root, &reading.query)) {
+fn comes_out_the_same(reader: &FrozenReader<'_>, reading: &Reading) -> bool {
+    match (&reading.outcome, reader.ask(&reading.query)) {
         (ReadingOutcome::Rows(then), Ok(now)) => *then == now,
         (ReadingOutcome::Nothing { .. }, Err(ReadError::Absent { .. } | ReadError::NoSuchTable { .. })) => true,
         // Why it was unreadable names paths of the machine where it was run; that it still is, is what counts.

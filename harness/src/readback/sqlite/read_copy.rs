@@ -7,17 +7,41 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{self, Path};
+use std::path::{self, Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::header::{HEADER_BYTES, Header, Journal};
-use super::run::{STEPS_MAX, code_and_message, run, store_trouble};
+use super::run::{STEPS_MAX, code_and_message, guard, run_guarded, store_trouble};
 use crate::readback::{ReadError, Rows, SqlQuery};
 
 /// Asks a read copy. Leaves it, and the folder it is in, byte for byte as they were.
 pub fn query_read_copy(read_copy: &Path, query: &SqlQuery) -> Result<Rows, ReadError> {
-    run(&mut open_read_copy(read_copy)?, read_copy, query, STEPS_MAX)
+    OpenReadCopy::open(read_copy)?.query(query)
+}
+
+/// A read copy that is open. To open one costs more than to ask it, because SQLite reads the schema each time.
+#[derive(Debug)]
+pub(in crate::readback) struct OpenReadCopy {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl OpenReadCopy {
+    /// Opens a read copy.
+    pub(in crate::readback) fn open(path: &Path) -> Result<Self, ReadError> {
+        let mut connection = open_read_copy(path)?;
+        guard(&mut connection).map_err(|error| trouble(path, &error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            connection,
+        })
+    }
+
+    /// Asks it; as often as one likes, with the same bounds for each query.
+    pub(in crate::readback) fn query(&mut self, query: &SqlQuery) -> Result<Rows, ReadError> {
+        run_guarded(&mut self.connection, &self.path, query, STEPS_MAX)
+    }
 }
 
 /// A connection to a read copy that can change nothing.
@@ -25,10 +49,12 @@ pub(super) fn open_read_copy(read_copy: &Path) -> Result<Connection, ReadError> 
     refuse_what_is_no_read_copy(read_copy)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let uri = immutable_uri(read_copy).map_err(|error| unreadable(read_copy, &error.to_string()))?;
-    Connection::open_with_flags(uri, flags).map_err(|error| {
-        let (code, message) = code_and_message(&error);
-        store_trouble(read_copy, code, &message).unwrap_or_else(|| unreadable(read_copy, &message))
-    })
+    Connection::open_with_flags(uri, flags).map_err(|error| trouble(read_copy, &error))
+}
+
+fn trouble(read_copy: &Path, error: &rusqlite::Error) -> ReadError {
+    let (code, message) = code_and_message(error);
+    store_trouble(read_copy, code, &message).unwrap_or_else(|| unreadable(read_copy, &message))
 }
 
 fn refuse_what_is_no_read_copy(read_copy: &Path) -> Result<(), ReadError> {

@@ -35,7 +35,7 @@ const PRAGMAS_ALLOWED: [&str; 7] = [
 /// Of [`PRAGMAS_ALLOWED`], those that would change something if given a value.
 const PRAGMAS_WITHOUT_VALUE: [&str; 2] = ["data_version", "page_size"];
 
-/// Runs the query and returns its whole answer, or says which bound it broke.
+/// Runs the query on a connection that nobody has asked before.
 pub(super) fn run(
     connection: &mut Connection,
     store: &Path,
@@ -47,19 +47,34 @@ pub(super) fn run(
         query,
         steps_max,
     };
-    guard(connection, steps_max).map_err(|error| place.explain(&error))?;
+    guard(connection).map_err(|error| place.explain(&error))?;
+    run_guarded(connection, store, query, steps_max)
+}
+
+/// Runs the query on a guarded connection and returns its whole answer, or says which bound it broke.
+pub(super) fn run_guarded(
+    connection: &mut Connection,
+    store: &Path,
+    query: &SqlQuery,
+    steps_max: u64,
+) -> Result<Rows, ReadError> {
+    let place = Place {
+        store,
+        query,
+        steps_max,
+    };
+    limit_steps(connection, steps_max).map_err(|error| place.explain(&error))?;
     let mut statement = connection.prepare(&query.sql).map_err(|error| place.explain(&error))?;
     place.refuse_effects(&statement)?;
     place.bind(&mut statement)?;
     place.collect(&mut statement)
 }
 
-/// Stops whatever is not reading while it is prepared, and whatever does not end while it runs.
-fn guard(connection: &mut Connection, steps_max: u64) -> rusqlite::Result<()> {
+/// Stops whatever is not reading while it is prepared; for once, because a guarded connection can set nothing any more.
+pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     // For the whole process, and it can be set again. A step may make a value of a gigabyte, or sort millions of rows.
     connection.pragma_update(None, "hard_heap_limit", HEAP_BYTES_MAX)?;
-    connection.authorizer(Some(authorize))?;
-    limit_steps(connection, steps_max)
+    connection.authorizer(Some(authorize))
 }
 
 /// Interrupts every statement of this connection once they have taken so many steps together.

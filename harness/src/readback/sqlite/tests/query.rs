@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::readback::error::Bound;
 use crate::readback::query::{CELL_BYTES_MAX, ROWS_MAX};
-use crate::readback::sqlite::run::{cell, run};
+use crate::readback::sqlite::run::{cell, guard, run, run_guarded};
 use crate::readback::{ReadError, Rows, SqlQuery};
 
 const STEPS_MAX: u64 = 1_000_000;
@@ -175,6 +175,33 @@ fn an_endless_query_ends() {
         ),
         "{error:?}"
     );
+}
+
+#[test]
+fn queries_on_one_connection_have_their_bounds_each_for_itself() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    guard(&mut connection).unwrap();
+    let mut within = |steps_max: u64, sql: &str| {
+        run_guarded(&mut connection, Path::new("/store"), &SqlQuery::new(sql, []), steps_max)
+    };
+    let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000) SELECT count(*) FROM n";
+    // Two of them together are more than one may take.
+    assert!(matches!(within(STEPS_MAX / 2, long), Err(ReadError::TooMuch { .. })));
+    let mut ask = |sql: &str| within(STEPS_MAX, sql);
+    for _ in 0..3 {
+        assert_eq!(ask(long).unwrap().rows, [[json!(50_000)]]);
+    }
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    assert!(matches!(ask(endless), Err(ReadError::TooMuch { .. })));
+    assert!(matches!(
+        ask("PRAGMA hard_heap_limit = 1"),
+        Err(ReadError::BadQuery { .. })
+    ));
+    assert!(matches!(
+        ask("CREATE TEMP TABLE kept (a)"),
+        Err(ReadError::BadQuery { .. })
+    ));
+    assert_eq!(ask(long).unwrap().count(), 1);
 }
 
 #[test]
