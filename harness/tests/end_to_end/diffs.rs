@@ -49,14 +49,20 @@ fn settled(done: &Done, runs: [&str; 2]) -> Vec<String> {
 #[test]
 fn another_seed_makes_no_difference_in_any_case() {
     let done = nothing();
-    for target in ["reference-server", "reference-execution"] {
+    // Whoever of two submits second hears how far the worker is with the first one's execution, which is the worker's matter.
+    let raced = [
+        ("reference-server", None),
+        ("reference-execution", Some("concurrent-first-use")),
+    ];
+    for (target, raced) in raced {
         let [one, two] = ["1", "2"].map(|seed| {
             let name = format!("{target}-{seed}");
             ran(&done, &name, &["--target", target, "--seed", seed, "--jobs", "1"]);
             name
         });
         // A machine that is too slow for a case says so, and then says nothing of the server.
-        let settled = settled(&done, [&one, &two]);
+        let mut settled = settled(&done, [&one, &two]);
+        settled.retain(|id| Some(id.as_str()) != raced);
         assert!(settled.len() > 30, "{settled:?}");
         let found = document(&done, &[&one, &two, "--frames", "--case", &settled.join(",")]);
         assert_eq!(found["cases"], json!([]), "{target}");
