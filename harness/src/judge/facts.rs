@@ -120,7 +120,8 @@ impl Facts {
         for part in parts {
             found = found.and_then(|value| value.get(part));
         }
-        if let Some(value) = found {
+        // What an end did not have, a code or a signal, is null: nothing that could be expected or compared.
+        if let Some(value) = found.filter(|value| !value.is_null()) {
             return Lookup::Found(value);
         }
         if let Some(reason) = self.unobserved.get(path) {

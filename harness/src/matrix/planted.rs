@@ -22,6 +22,7 @@ use toml::Spanned;
 use super::BASELINE;
 use crate::case::Catalogue;
 use crate::document::{self, DocumentError};
+use crate::record::SUMS_FILE;
 
 /// The version of such a file.
 pub const PLANTED_FORMAT: u32 = 1;
@@ -113,11 +114,13 @@ fn list(written: FileWritten, catalogue: &Catalogue) -> Result<Vec<Planted>, Ref
         let refused = |message: &str| (span.clone(), format!("defect `{name}`: {message}"));
         if !is_name(&name) {
             return Err(refused(
-                "a name has letters, digits, `-` and `_`, and is not `baseline`",
+                "a name has letters, digits, `-` and `_`, and is not `baseline` or `SHA256SUMS`",
             ));
         }
-        if !names.insert(name.clone()) {
-            return Err(refused("it is listed twice"));
+        if !names.insert(name.to_ascii_lowercase()) {
+            return Err(refused(
+                "it is listed twice; names that differ only in case are one folder on some machines",
+            ));
         }
         if defect.kills.is_empty() {
             return Err(refused("no check has to notice it; add `kills = [\"case:check\"]`"));
@@ -164,5 +167,8 @@ fn kills(written: &[Spanned<String>], catalogue: &Catalogue) -> Result<Vec<Kill>
 /// Whether a defect can be called so. Evidence is kept in a folder of that name, beside that of the run without one.
 pub fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    !name.is_empty() && name != BASELINE && name.chars().all(is_plain)
+    let is_taken = [BASELINE, SUMS_FILE]
+        .iter()
+        .any(|taken| taken.eq_ignore_ascii_case(name));
+    !name.is_empty() && !is_taken && name.chars().all(is_plain)
 }

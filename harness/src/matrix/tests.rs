@@ -340,6 +340,11 @@ fn what_is_wrong_in_a_file_of_defects_is_told_with_its_place() {
         ),
         ("name = \"../a\"", "3:8: defect `../a`: a name has letters"),
         ("name = \"baseline\"", "3:8: defect `baseline`: a name has letters"),
+        ("name = \"sha256sums\"", "3:8: defect `sha256sums`: a name has letters"),
+        (
+            "name = \"a\"\nkills = [\"03:one-effect\"]\n[[defect]]\nname = \"A\"",
+            "6:8: defect `A`: it is listed twice; names that differ only in case",
+        ),
         ("name = \"a\"\nkills = []", "3:8: defect `a`: no check has to notice it"),
         ("name = \"a\"", "3:8: defect `a`: no check has to notice it"),
         (

@@ -13,6 +13,7 @@ use crate::case;
 use crate::digest;
 use crate::plain_file;
 use crate::plan::Plan;
+use crate::values::refuse_keys_twice;
 
 /// A record larger than this (bytes) is not read: it is not one that this harness wrote.
 pub(super) const RECORD_BYTES_MAX: u64 = 512 * 1024 * 1024;
@@ -113,7 +114,8 @@ impl Record {
         for (index, line) in text.lines().enumerate() {
             let refused = |reason| RecordError::line(&path, index + 1, reason);
             allowance.line(line).map_err(refused)?;
-            let event: Event = serde_json::from_str(line)
+            let event: Event = refuse_keys_twice(line)
+                .and_then(|()| serde_json::from_str(line))
                 .map_err(|error| RecordError::line(&path, index + 1, format!("not an event: {error}")))?;
             if event.seq != index as u64 + 1 {
                 let reason = format!("event {} stands where {} belongs", event.seq, index + 1);
@@ -171,8 +173,9 @@ fn read_observation(
             "it is not the observation that the record names: its digest differs",
         ));
     }
-    let observation: Observation =
-        serde_json::from_str(&text).map_err(|error| RecordError::line(&path, error.line(), error.to_string()))?;
+    let observation: Observation = refuse_keys_twice(&text)
+        .and_then(|()| serde_json::from_str(&text))
+        .map_err(|error| RecordError::line(&path, error.line(), error.to_string()))?;
     if observation.format != OBSERVATION_FORMAT {
         let reason = format!(
             "observation format {} is not one this harness reads",

@@ -15,6 +15,9 @@ use crate::record::{Find, Kind};
 /// A document in a string in a document: so often escapes are undone.
 const DEPTH_MAX: usize = 3;
 
+/// What is found in a store is written down once more as a text of an observation, and that as a text of a verdict.
+const DEPTH_MAX_OF_JSON: usize = DEPTH_MAX + 2;
+
 /// What one file is looked through for.
 #[derive(Debug, Default)]
 pub struct Finder {
@@ -50,7 +53,7 @@ impl Finder {
 
     /// Every place in a file, in order; the frames of a record are decoded.
     pub fn finds(&self, bytes: &[u8], is_record: bool) -> Vec<Find> {
-        let mut finds = self.finds_in(bytes);
+        let mut finds = self.finds_in(bytes, if is_json(bytes) { DEPTH_MAX_OF_JSON } else { DEPTH_MAX });
         if is_record {
             for field in FRAME.captures_iter(bytes).filter_map(|captured| captured.get(1)) {
                 let Ok(frame) = BASE64.decode(field.as_bytes()) else {
@@ -58,7 +61,7 @@ impl Finder {
                 };
                 // What the field shows by itself is there once more in its frame, where it can be masked.
                 finds.retain(|find| find.range.start < field.start() || field.end() < find.range.end);
-                finds.extend(self.finds_in(&frame).into_iter().map(|find| Find {
+                finds.extend(self.finds_in(&frame, DEPTH_MAX_OF_JSON).into_iter().map(|find| Find {
                     kind: find.kind,
                     range: field.range(),
                     in_frame: Some(find.range),
@@ -69,14 +72,14 @@ impl Finder {
         finds
     }
 
-    fn finds_in(&self, bytes: &[u8]) -> Vec<Find> {
+    fn finds_in(&self, bytes: &[u8], depth_max: usize) -> Vec<Find> {
         let mut finds = Vec::new();
-        self.look(bytes, &mut Vec::new(), &mut finds);
+        self.look(bytes, depth_max, &mut Vec::new(), &mut finds);
         merged(finds)
     }
 
     /// Looks through what `way` has led to, and through what is behind its escapes.
-    fn look(&self, bytes: &[u8], way: &mut Vec<View>, finds: &mut Vec<Find>) {
+    fn look(&self, bytes: &[u8], depth_max: usize, way: &mut Vec<View>, finds: &mut Vec<Find>) {
         let raw = |range: Range<usize>| way.iter().rev().fold(range, |range, view| view.raw(&range));
         self.wanted.each(bytes, |range, spelling| {
             finds.push(Find {
@@ -97,16 +100,21 @@ impl Finder {
                 });
             });
         }
-        if way.len() == DEPTH_MAX {
+        if way.len() == depth_max {
             return;
         }
         for view in [View::of_json(bytes), View::of_percent(bytes)].into_iter().flatten() {
             let bytes = view.bytes.clone();
             way.push(view);
-            self.look(&bytes, way, finds);
+            self.look(&bytes, depth_max, way, finds);
             way.pop();
         }
     }
+}
+
+/// Whether it is a JSON document, or lines of them, as everything is that a harness writes.
+fn is_json(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"{")
 }
 
 /// What overlaps is one place, called by the name of a secret where it has one.

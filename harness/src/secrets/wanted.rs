@@ -52,6 +52,8 @@ pub struct Unsought {
 pub(super) struct Spelling {
     pub(super) name: String,
     pub(super) encoding: Encoding,
+    /// Whether the digits of base64 before and behind the pattern hold bits of the value too, beside bits of its neighbours.
+    shares_digits: (bool, bool),
 }
 
 /// All values, ready to be looked for.
@@ -102,12 +104,10 @@ impl Wanted {
             for found in automaton.find_iter(bytes) {
                 let spelling = &spellings[found.pattern().as_usize()];
                 let mut range = found.range();
-                if spelling.encoding == Encoding::Base64 {
-                    // The characters at both ends hold bits of the value too, beside bits of its neighbours.
-                    let is_digit = |at: usize| bytes.get(at).is_some_and(|byte| is_base64(*byte));
-                    range.start -= usize::from(range.start > 0 && is_digit(range.start - 1));
-                    range.end += usize::from(is_digit(range.end));
-                }
+                let is_digit = |at: usize| bytes.get(at).is_some_and(|byte| is_base64(*byte));
+                let (before, behind) = spelling.shares_digits;
+                range.start -= usize::from(before && range.start > 0 && is_digit(range.start - 1));
+                range.end += usize::from(behind && is_digit(range.end));
                 see(range, spelling);
             }
         }
@@ -135,6 +135,7 @@ fn add_spellings(name: &str, value: &str, exact: &mut Patterns, any_case: &mut P
     let spelling = |encoding| Spelling {
         name: name.to_owned(),
         encoding,
+        shares_digits: (false, false),
     };
     let bytes = value.as_bytes();
     exact.insert(bytes.to_vec(), spelling(Encoding::Plain));
@@ -159,8 +160,13 @@ fn add_spellings(name: &str, value: &str, exact: &mut Patterns, any_case: &mut P
         exact.insert(meant.clone(), spelling(Encoding::Plain));
     }
     for bytes in meant.iter().map(Vec::as_slice).chain([bytes]) {
-        for text in (0..3).flat_map(|shift| base64_of(bytes, shift)) {
-            exact.entry(text).or_insert_with(|| spelling(Encoding::Base64));
+        for shift in 0..3 {
+            for text in base64_of(bytes, shift) {
+                exact.entry(text).or_insert_with(|| Spelling {
+                    shares_digits: (shift > 0, (shift + bytes.len()) % 3 > 0),
+                    ..spelling(Encoding::Base64)
+                });
+            }
         }
         let hex = base16ct::lower::encode_string(bytes).into_bytes();
         any_case.entry(hex).or_insert_with(|| spelling(Encoding::Hex));
@@ -232,6 +238,20 @@ mod tests {
         assert_eq!(found(&wanted, &bytes), [Encoding::Plain]);
         assert_eq!(found(&wanted, STANDARD.encode(&bytes).as_bytes()), [Encoding::Base64]);
         assert_eq!(found(&wanted, key.to_uppercase().as_bytes()), [Encoding::Hex]);
+    }
+
+    /// A database puts the next cell right behind a text, and its first byte can look like a digit.
+    #[test]
+    fn a_digit_of_base64_that_holds_nothing_of_the_value_is_left() {
+        let wanted = Wanted::new(&[secret("secret-key")]);
+        for (shift, before, behind) in [(0, 0, 1), (1, 1, 1), (2, 1, 0)] {
+            let encoded = STANDARD_NO_PAD.encode(["x".repeat(shift).as_bytes(), b"secret-key"].concat());
+            let text = format!("A{encoded}A");
+            let mut found = Vec::new();
+            wanted.each(text.as_bytes(), |range, _| found.push((range.start, range.end)));
+            let (from, to) = (1 + (shift * 8).div_ceil(6), 1 + (shift + 10) * 8 / 6);
+            assert_eq!(found, [(from - before, to + behind)], "{text}");
+        }
     }
 
     /// With and without padding, in both alphabets: a token is usually base64url without any.

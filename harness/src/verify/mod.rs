@@ -44,7 +44,7 @@ use crate::record::{
     CaseFolder, CaseVerdict, CheckResult, Evidence, EvidenceError, Finding, Inventory, RUN_FORMAT, Record, Run,
     RunState,
 };
-use crate::values::{VALUES_MAX, values_in};
+use crate::values::{VALUES_MAX, refuse_keys_twice, values_in};
 pub use about::{About, ArtifactCompared, NOT_SHOWN, Required, by_families, compare_artifact, not_shown, require};
 pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, WHAT_TO_NAME, verify_archive};
 use layout::Layout;
@@ -469,5 +469,6 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
     if values_in(text.as_bytes()) > VALUES_MAX {
         return Err(format!("it has more than {VALUES_MAX} JSON values"));
     }
+    refuse_keys_twice(&text).map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }

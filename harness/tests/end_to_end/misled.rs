@@ -78,7 +78,8 @@ fn a_search_does_not_follow_it_either() {
 #[test]
 fn too_many_files_in_the_store_are_inconclusive_and_the_evidence_is_sealed() {
     // Links of a hundred files: ten thousand new files would take a busy disk half a minute.
-    let script = "mkdir -p {data}/orders/0; (cd {data}/orders; seq -f 0/%g 100 | xargs touch; seq 100 | xargs -n 1 cp -lr 0)";
+    let script =
+        "mkdir -p {data}/orders/0; (cd {data}/orders; seq -f 0/%g 100 | xargs touch; seq 100 | xargs -n 1 cp -lr 0)";
     let write = "create_order={\"note\":\"{marker}\",\"qty\":1,\"key\":\"{operation}\"}";
     let words = ["--write", write, "--store", "{data}/orders", "--evidence", "run"];
     let command = after(script);

@@ -30,6 +30,11 @@ impl Script {
             return Err("a continuation is one request: leave out `rounds`".to_owned());
         }
         let copies = copies(written, from, rounds)?;
+        if copies > 1 && !first {
+            return Err(format!(
+                "copies = {copies}: {operation} was written before, and a copy of it is nobody's repeat; write another operation"
+            ));
+        }
         let fault = written.fault.as_ref().map(|fault| Fault {
             at: fault.at,
             until: fault.withhold_reply_until,

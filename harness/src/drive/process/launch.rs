@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
@@ -137,7 +137,10 @@ impl Launch {
         })?;
         let token = uuid::Uuid::new_v4().simple().to_string();
         let mut child = match self {
-            Self::Plain => spawn_registered(spec, &token, &program)?,
+            Self::Plain => spawn_registered(spec, &token, &program).inspect_err(|_| {
+                // Nobody wrote it, and nothing in the evidence would speak of it.
+                let _ = fs::remove_file(&spec.stderr_file);
+            })?,
         };
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // From here on the drop of `process` ends what was started.

@@ -56,6 +56,22 @@ fn asked(path: &str, expected: Value, record: &Record) -> (Verdict, CheckResult)
     (verdict.verdict, asked.expect("the check").clone())
 }
 
+/// Read again from the evidence, a value that is null would be none.
+#[test]
+fn what_an_end_did_not_have_is_not_there() {
+    let record = Story::guarded().record();
+    let (_, killed) = asked("first.signal", json!(9), &record);
+    assert_eq!(killed.outcome, CheckOutcome::Held);
+    let (_, ended) = asked("first.code", json!(0), &record);
+    assert_eq!(ended.outcome, CheckOutcome::Broken);
+    assert!(
+        ended.findings.iter().all(|finding| finding.found.is_none()),
+        "{ended:?}"
+    );
+    let again: CheckResult = serde_json::from_value(json!(ended)).expect("it reads as it was written");
+    assert_eq!(again, ended);
+}
+
 #[test]
 fn the_story_has_the_observation_that_is_asked_for() {
     let observes = |step: &Step| matches!(step, Step::Observe(observe) if observe.label == "end");

@@ -91,6 +91,15 @@ fn copies_are_one_to_a_thousand_and_are_submitted() {
             3,
             "begin with the first write",
         ),
+        (
+            &[
+                SERVER,
+                &two,
+                "write = \"A\"\nas = \"more\"\nfrom = \"start\"\nrounds = \"submit\"\ncopies = 2",
+            ],
+            3,
+            "A was written before, and a copy of it is nobody's repeat",
+        ),
     ]);
     takes(&[
         &[SERVER, &two],
