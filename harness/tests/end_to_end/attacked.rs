@@ -6,7 +6,7 @@ use std::path::Path;
 use harness::digest::sha256_hex;
 use serde_json::json;
 
-use crate::support::forge::{change, seal_again};
+use crate::support::forge::{change, name_again, seal_again};
 use crate::support::run::{Done, Harness};
 
 const CASE: &str = "lost-reply";
@@ -160,4 +160,48 @@ fn an_archive_is_shown_and_reported_like_its_folder() {
             .says_only(&["cut.zip is not as it was exported", "`harness verify cut.zip`"]);
     }
     assert!(!done.path("cut.html").exists());
+}
+
+/// One reader takes the first of two keys, another one the last: what it says is nothing that two people read.
+#[test]
+fn a_key_that_stands_twice_is_a_difference_wherever_it_does() {
+    let done = exported();
+    let root = done.path("run");
+    let observation = format!("cases/{CASE}/observations/end.json");
+    let record = format!("cases/{CASE}/record.jsonl");
+    let verdict = format!("cases/{CASE}/verdict.json");
+    for (file, once, twice) in [
+        (
+            "run.json",
+            r#""lost-reply": {"#,
+            r#""lost-reply": {"verdict": "fail"}, "lost-reply": {"#,
+        ),
+        (&observation, r#""A": {"#, r#""A": {"effects": null}, "A": {"#),
+        (
+            &record,
+            r#""kind":"case-ended""#,
+            r#""note":1,"note":2,"kind":"case-ended""#,
+        ),
+        (&verdict, r#""facts": {"#, r#""facts": {}, "facts": {"#),
+    ] {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        let other = text.replace(once, twice);
+        assert_ne!(other, text, "{file} has no {once}");
+        fs::write(root.join(file), other).unwrap();
+        if file == observation {
+            name_again(&root, CASE, "end");
+        }
+        seal_again(&root);
+        let verified = done.verify(&root);
+        assert_eq!(verified.code, 1, "{file}");
+        let findings = verified.findings();
+        let is_told = findings
+            .iter()
+            .any(|finding| finding.contains("stands twice in one object"));
+        assert!(is_told, "{file}: {findings:?}");
+        fs::write(root.join(file), text).unwrap();
+        if file == observation {
+            name_again(&root, CASE, "end");
+        }
+    }
 }
