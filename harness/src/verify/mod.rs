@@ -9,6 +9,7 @@
 //! - `layout`: which files there can be, and must be; pure.
 //! - `named`: the cases that `run.json` names, beside the folders and the catalogue.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
+//! - `handshake`: the revision that was spoken, by the frames of the probe.
 //! - `launched`: processes were launched by the words of `run.json`; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
 //! - `recount`: frozen stores asked once more.
@@ -18,6 +19,7 @@
 
 mod about;
 mod archive;
+mod handshake;
 mod launched;
 mod layout;
 mod named;
@@ -176,6 +178,7 @@ fn compare(
     let deadline = Deadline::after(COUNT_TIME_MAX);
     verified.findings.extend(named::strange_cases(evidence, run));
     verified.findings.extend(named::taken_names(run));
+    verified.findings.extend(handshake::spoken_otherwise(evidence, run));
     let mut layout = Layout::of_a_run();
     redacted::look(files, &mut layout, verified);
     verified.counted_by = search::search_again(files, run, &mut layout, verified);
