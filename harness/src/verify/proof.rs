@@ -182,7 +182,8 @@ fn rows(proof: &Proof, runs: &BTreeMap<String, Verified>) -> Vec<String> {
     let is_running = proof.state == RunState::Running;
     for name in runs.keys().filter(|name| *name != BASELINE) {
         let has_row = proof.defects.iter().any(|row| row.defect == *name);
-        if !has_row && !(is_running && proof.not_begun.contains(name)) {
+        let is_not_told_yet = is_running && proof.not_begun.contains(name);
+        if !has_row && !is_not_told_yet {
             found.push(format!(
                 "{name}: it has no row of this defect, and there is a run with it"
             ));
