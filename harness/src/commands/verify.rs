@@ -30,7 +30,8 @@ pub(super) struct VerifyArguments {
     /// The run, or the proof: its folder or archive, `latest` (a run), or the name of a folder under evidence/runs, or a
     /// beginning of it
     run: PathBuf,
-    /// A case that has to have been executed and to have passed, else the exit is 1 (repeatable; of a proof, without a defect)
+    /// A case, or each one of a family or a pattern (`retry/*`), that has to have been executed and to have passed, else the exit
+    /// is 1 (repeatable; of a proof, without a defect)
     #[arg(long, value_name = "CASE")]
     require: Vec<String>,
     /// A file or folder that has to be what was launched, by its digest, else the exit is 1 (repeatable)
@@ -193,7 +194,14 @@ fn with_signer(seen: ArchiveSeen, mut checked: Checked, signed: Signed) -> (Arch
                 Checked::Nothing(findings) => findings,
             };
             findings.insert(0, reason);
-            (seen, checked)
+            let signature_refused = true;
+            (
+                ArchiveSeen {
+                    signature_refused,
+                    ..seen
+                },
+                checked,
+            )
         }
     }
 }
@@ -286,6 +294,9 @@ fn show_place(evidence: &str, archive: Option<&ArchiveSeen>, printer: &mut Print
         printer.line(&[span(Style::Bold, "archive   "), plain(text)]);
         let signed = match &archive.signed_by {
             Some(name) => format!("by {name}, as the list of signers calls the key"),
+            None if archive.signature_refused => {
+                "a signature was asked for and none holds, so nothing shows who made it".to_owned()
+            }
             None => "no signature was checked, so nothing shows who made it (`--signers FILE`)".to_owned(),
         };
         printer.line(&[span(Style::Bold, "signed    "), plain(signed)]);
@@ -346,6 +357,10 @@ fn human(report: &VerifyReport<'_>, printer: &mut Printer) {
     if !unsupported.is_empty() {
         let text = format!("{}: {}", by_families(&unsupported), Verdict::Unsupported.name());
         printer.line(&[span(Style::Bold, "judged    "), plain(text)]);
+    }
+    for case in &verified.not_finished {
+        let text = format!("{case}: the run was cut off in it, so it has no verdict");
+        printer.line(&[span(Style::Odd, "unfinished "), plain(text)]);
     }
     if let Some(baseline) = &verified.baseline {
         show_baseline(printer, baseline);

@@ -54,7 +54,7 @@ pub enum Proving<'a> {
 pub struct Proved {
     /// The matrix of what was run.
     pub matrix: Matrix,
-    /// Whether the user stopped it, so that defects are missing at the end.
+    /// Whether the user stopped it, so that defects are missing at the end, or a run did not come to its end.
     pub interrupted: bool,
     /// The last lines that a server wrote which did not start, by the run.
     pub last_words: BTreeMap<String, Vec<String>>,
@@ -165,11 +165,18 @@ pub async fn prove(
     };
     drop(proving);
     outcome?;
+    let matrix = done.matrix();
     Ok(Proved {
-        matrix: done.matrix(),
-        interrupted,
+        // What came after the last run was made has kept nothing from being done.
+        interrupted: interrupted && is_anything_left(&matrix),
+        matrix,
         last_words: done.last_words,
     })
+}
+
+/// Whether a defect was not come to, or its run not to its end; without the run before them none of them is come to.
+fn is_anything_left(matrix: &Matrix) -> bool {
+    !matrix.left().is_empty()
 }
 
 /// What is known of a run that begins.
@@ -334,4 +341,38 @@ fn ran(report: RunReport, state: RunState, micros: u64) -> Ran {
 /// Many runs would fill the place for temporary files; what cannot be removed now is removed at the end.
 fn forget(scratch: &Path) {
     let _ = std::fs::remove_dir_all(scratch);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Row;
+
+    /// An interrupt that comes once everything is done changes nothing about what was done.
+    #[test]
+    fn only_an_interrupt_that_leaves_something_is_one() {
+        let row = |cut_short: Option<CutShort>| Row {
+            defect: "one".to_owned(),
+            says: String::new(),
+            kills: Vec::new(),
+            collateral: Vec::new(),
+            verdicts: BTreeMap::new(),
+            micros: 1,
+            cut_short,
+        };
+        let matrix = |cut_short: Option<CutShort>, not_begun: &[&str]| Matrix {
+            target: String::new(),
+            cases: Vec::new(),
+            baseline: BTreeMap::new(),
+            defects: vec![row(cut_short)],
+            not_begun: not_begun.iter().map(|name| (*name).to_owned()).collect(),
+            left_out: Vec::new(),
+            problems: Vec::new(),
+        };
+        assert!(!is_anything_left(&matrix(None, &[])));
+        let reason = "it did not start".to_owned();
+        assert!(!is_anything_left(&matrix(Some(CutShort::NotRun { reason }), &[])));
+        assert!(is_anything_left(&matrix(Some(CutShort::Unfinished), &[])));
+        assert!(is_anything_left(&matrix(None, &["two"])));
+    }
 }

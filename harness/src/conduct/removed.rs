@@ -38,7 +38,7 @@ impl std::fmt::Debug for IsRemoved {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::Path;
 
     use tokio::sync::watch;
@@ -49,11 +49,9 @@ mod tests {
     use crate::record::{Baseline, SUMS_FILE};
     use crate::target::command_only;
 
-    /// Whether the evidence of a run that comes to nothing is sealed.
-    fn is_sealed(is_removed: IsRemoved) -> bool {
-        let folder = tempfile::tempdir().expect("a folder");
-        let evidence = folder.path().join("run");
-        let request = Request {
+    /// The request of a run on a server that is not there, with its evidence in `folder`.
+    pub(in super::super) fn request(folder: &Path, is_removed: IsRemoved) -> Request {
+        Request {
             target: command_only(vec!["/there/is/no/such/server".to_owned()]),
             catalogue: Arc::new(Catalogue::embedded().clone()),
             selection: Selection::default(),
@@ -64,10 +62,10 @@ mod tests {
             baseline: Baseline::default(),
             defect: None,
             rerun_of: None,
-            evidence: Some(evidence.clone()),
+            evidence: Some(folder.join("run")),
             is_removed,
-            folder: folder.path().to_path_buf(),
-            scratch: folder.path().to_path_buf(),
+            folder: folder.to_path_buf(),
+            scratch: folder.to_path_buf(),
             harness: Path::new("/proc/self/exe").to_path_buf(),
             orphaned: watch::channel(false).1,
             repeat: Repeat {
@@ -75,7 +73,14 @@ mod tests {
                 own: std::collections::BTreeMap::new(),
                 rest: String::new(),
             },
-        };
+        }
+    }
+
+    /// Whether the evidence of a run that comes to nothing is sealed.
+    fn is_sealed(is_removed: IsRemoved) -> bool {
+        let folder = tempfile::tempdir().expect("a folder");
+        let evidence = folder.path().join("run");
+        let request = request(folder.path(), is_removed);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let (_stop, stopped) = watch::channel(false);
         let mut tell = |_: Progress<'_>| {};

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::row::outcome;
-use super::{BASELINE, CutShort, NamedKill, Planted, Problem, Proof, Ran, Row, baseline_problems, is_control};
+use super::{BASELINE, CutShort, NamedKill, Planted, Problem, Proof, Ran, Row, baseline_problems, is_control, said};
 use crate::case::{Case, Catalogue};
 use crate::record::{CaseVerdict, CheckOutcome, RunState, Verdict};
 
@@ -39,10 +39,11 @@ pub fn differences(proof: &Proof, runs: &BTreeMap<String, Again>) -> Vec<String>
         found.extend(kills(row, &now));
         found.extend(collateral(row, &now, again));
         must.extend(now.problems());
+        must.extend(row.kills.is_empty().then(|| Problem::NamesNone {
+            defect: row.defect.clone(),
+        }));
     }
-    let silent = must.iter().filter(|problem| !is_said(problem, proof));
-    found.extend(silent.map(|problem| format!("it does not say that {problem}")));
-    found.extend(ending(proof));
+    found.extend(said::differences(proof, &must, baseline));
     found
 }
 
@@ -105,7 +106,10 @@ fn columns(proof: &Proof, baseline: &Again) -> Vec<String> {
 
 /// Whether a run came to its end is said by the run itself, too. A proof that is at work, or was killed, may not know it yet.
 fn cut_short(proof: &Proof, row: &Row, again: Option<&Again>) -> Option<String> {
-    let is_cut_off = !again?.finished;
+    let again = again?;
+    let is_cut_off = !again.finished;
+    let mut kept = proof.runs.iter().filter(|run| run.folder == row.defect);
+    let is_sealed = kept.any(|run| run.sums_sha256.is_some());
     let defect = &row.defect;
     match (&row.cut_short, proof.state) {
         (None, _) if is_cut_off => Some(format!(
@@ -113,6 +117,9 @@ fn cut_short(proof: &Proof, row: &Row, again: Option<&Again>) -> Option<String> 
         )),
         (Some(CutShort::Unfinished), RunState::Interrupted | RunState::Finished) if !is_cut_off => Some(format!(
             "{defect}: it says that its run did not come to its end, and that one did"
+        )),
+        (Some(CutShort::NotRun { .. }), _) if !is_cut_off && is_sealed && again.nothing_run.is_none() => Some(format!(
+            "{defect}: it says that its run could not be made, and that one came to its end"
         )),
         (None | Some(CutShort::NotRun { .. } | CutShort::Unfinished), _) => None,
     }
@@ -189,37 +196,4 @@ fn must_say_of_baseline(proof: &Proof, baseline: &Again) -> Vec<Problem> {
         must.push(Problem::NoDefect);
     }
     must
-}
-
-/// Why a run could not be made is told in words that nothing implies; that it could not is all that is asked for.
-fn is_said(problem: &Problem, proof: &Proof) -> bool {
-    let not_run = |on: &str| {
-        let beginning = format!("{on}: ");
-        proof.problems.iter().any(|said| said.starts_with(&beginning))
-    };
-    let is_listed = proof.problems.contains(&problem.to_string());
-    match problem {
-        Problem::NotRun { on, .. } => not_run(on),
-        Problem::NotKilled { defect, .. } => is_listed || not_run(defect),
-        Problem::NoDefect
-        | Problem::BaselineNotGreen { .. }
-        | Problem::NamesNone { .. }
-        | Problem::Unknown { .. }
-        | Problem::NotAbout { .. }
-        | Problem::Lonely { .. } => is_listed,
-    }
-}
-
-/// The exit code follows from the state and the problems, and what came to its end leaves nothing.
-fn ending(proof: &Proof) -> Option<String> {
-    let is_left = !proof.not_begun.is_empty() || proof.defects.iter().any(Row::is_unfinished);
-    if proof.state == RunState::Finished && is_left && proof.problems.is_empty() {
-        return Some("it says that it came to its end, and that there are defects which it did not come to".to_owned());
-    }
-    let fits = match (proof.state, proof.exit) {
-        (RunState::Running, exit) => exit.is_none(),
-        (RunState::Interrupted, exit) => exit == Some(130),
-        (RunState::Finished, exit) => exit.is_some() && (exit == Some(0)) == proof.problems.is_empty(),
-    };
-    (!fits).then(|| "its exit code does not follow from its state and its problems".to_owned())
 }

@@ -8,6 +8,7 @@
 //! - [`row`]: the row of one defect.
 //! - [`proof`]: the matrix as it is stored (`matrix.json`).
 //! - [`again`]: a stored matrix beside the verdicts that come out again.
+//! - [`said`]: what it says is wrong, and its exit code, beside them.
 //! - [`markdown`]: the matrix as a document without times.
 
 mod again;
@@ -16,6 +17,7 @@ mod markdown;
 mod planted;
 mod proof;
 mod row;
+mod said;
 
 #[cfg(test)]
 mod tests;

@@ -245,13 +245,17 @@ impl CaseFolder {
         Ok(())
     }
 
-    /// Removes it with everything in it; one that is not there is no error.
+    /// Removes it with everything in it; one that is not there is no error. The definition goes first: whatever stays where
+    /// this is cut off is no case that could be judged.
     pub(crate) fn remove(&self) -> Result<(), EvidenceError> {
-        match fs::remove_dir_all(&self.root) {
+        let definition = self.case_file();
+        let gone = |removed: std::io::Result<()>, path: &Path| match removed {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(EvidenceError::file("remove", &self.root, source)),
-        }
+            Err(source) => Err(EvidenceError::file("remove", path, source)),
+        };
+        gone(fs::remove_file(&definition), &definition)?;
+        gone(fs::remove_dir_all(&self.root), &self.root)
     }
 
     /// The folder.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Verified;
-use crate::case::{Case, Catalogue};
+use crate::case::{self, Case, Catalogue};
 use crate::counted::counted;
 use crate::digest;
 use crate::record::{ArtifactDigest, CaseVerdict, ExpectedFailure, HarnessSummary, Host, Run, ServerSeen, Verdict};
@@ -83,11 +83,24 @@ pub struct Required {
     pub problem: Option<String>,
 }
 
+/// The cases that a word requires: of this harness's catalogue whatever `--case` takes (a family and a pattern are all of its
+/// cases), else one of somebody's own, with its family or without.
+pub fn required_by(word: &str) -> Vec<String> {
+    if let Ok(selection) = Catalogue::embedded().select(&[word.to_owned()], &[]) {
+        return selection.requested;
+    }
+    let last = word.rsplit('/').next().filter(|last| case::is_plain_word(last));
+    vec![last.unwrap_or(word).to_owned()]
+}
+
 /// Whether a case was executed and passed, judged again.
 pub fn require(case: &str, verified: &Verified) -> Required {
     let problem = match verified.judged.get(case).map(String::as_str) {
         Some(verdict) if verdict == Verdict::Pass.name() => other_case(case, verified),
         Some(verdict) => Some(format!("{case} is required to pass, and is {verdict}")),
+        None if verified.not_finished.contains(case) => {
+            Some(format!("{case} is required to pass, and was not finished"))
+        }
         None => {
             let executed: Vec<&str> = verified.judged.keys().map(String::as_str).collect();
             let executed = executed.join(", ");

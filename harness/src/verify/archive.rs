@@ -18,6 +18,8 @@ pub struct ArchiveSeen {
     pub files: usize,
     /// Who signed it, by the reviewer's own list, where that was checked.
     pub signed_by: Option<String>,
+    /// Whether a signature was asked for that is missing, of nobody on that list, or of other bytes.
+    pub signature_refused: bool,
 }
 
 /// What an archive came to.
@@ -61,6 +63,7 @@ pub fn verify_archive(
         bytes: archive.bytes(),
         files: archive.files(),
         signed_by: None,
+        signature_refused: false,
     };
     let unpacked = Unpacked::of(archive)?;
     let mut found = archive.findings().to_vec();

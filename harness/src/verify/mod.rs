@@ -7,7 +7,9 @@
 //! - [`about`]: what a reviewer has to know beside the verdicts, and what is not shown; pure.
 //! - [`archive`]: an archive, as one and as what it holds.
 //! - `layout`: which files there can be, and must be; pure.
+//! - `named`: the cases that `run.json` names, beside the folders and the catalogue.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
+//! - `handshake`: the revision that was spoken, by the frames of the probe.
 //! - `launched`: processes were launched by the words of `run.json`; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
 //! - `recount`: frozen stores asked once more.
@@ -17,8 +19,10 @@
 
 mod about;
 mod archive;
+mod handshake;
 mod launched;
 mod layout;
+mod named;
 mod planned;
 mod proof;
 mod recount;
@@ -45,7 +49,9 @@ use crate::record::{
     RunState,
 };
 use crate::values::{VALUES_MAX, refuse_keys_twice, values_in};
-pub use about::{About, ArtifactCompared, NOT_SHOWN, Required, by_families, compare_artifact, not_shown, require};
+pub use about::{
+    About, ArtifactCompared, NOT_SHOWN, Required, by_families, compare_artifact, not_shown, require, required_by,
+};
 pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, WHAT_TO_NAME, verify_archive};
 use layout::Layout;
 pub use proof::{VerifiedProof, verify_proof};
@@ -55,9 +61,6 @@ use store::Files;
 
 /// A verdict or a `run.json` is never larger than this, in bytes.
 const JSON_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// Most cases of one run that are looked at.
-const CASES_MAX: usize = 1_000;
 
 /// For so long stores are asked again; each query has a bound of its own. What is left then was not counted again.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(60 * 60);
@@ -94,6 +97,9 @@ pub struct Verified {
     pub judged_by_other_files: BTreeSet<String>,
     /// The verdict of each case as it comes out now.
     pub judged: BTreeMap<String, String>,
+    /// The cases that a run which was killed was in: there is a record, and nobody has judged it.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_finished: BTreeSet<String>,
     /// What the run says of itself; absent where its `run.json` cannot be read.
     pub about: Option<About>,
 }
@@ -129,6 +135,7 @@ fn verify_run(evidence: &Evidence, threads: usize) -> Result<(Verified, Option<R
         baseline: None,
         judged_by_other_files: BTreeSet::new(),
         judged: BTreeMap::new(),
+        not_finished: BTreeSet::new(),
         about: None,
     };
     // A link could lead to a file of the reviewer's, a device has no end, a pipe keeps a reader waiting: nothing is read.
@@ -169,18 +176,20 @@ fn compare(
         seen: &inventory.files,
     };
     let deadline = Deadline::after(COUNT_TIME_MAX);
-    verified.findings.extend(strange_cases(evidence, run));
+    verified.findings.extend(named::strange_cases(evidence, run));
+    verified.findings.extend(named::taken_names(run));
+    verified.findings.extend(handshake::spoken_otherwise(evidence, run));
     let mut layout = Layout::of_a_run();
     redacted::look(files, &mut layout, verified);
     verified.counted_by = search::search_again(files, run, &mut layout, verified);
-    let ids: Vec<&str> = executed(run).collect();
+    let ids: Vec<&str> = named::executed(run).collect();
     for ids in ids.chunks(CASES_AT_ONCE) {
         let look = |id: &&str| CaseAgain::look(files, run, id, deadline);
         for (id, again) in ids.iter().zip(parallel::map(ids, threads, &mut |_| {}, look)) {
             match again {
                 Ok(again) => {
                     let (case, verdict) = again.compare(evidence, run, &done, &mut layout, verified);
-                    done.push(as_a_control(verdict));
+                    done.extend(verdict.map(as_a_control));
                     cases.push(case);
                 }
                 // A run that was killed has no folder of the cases after the one it was in.
@@ -214,41 +223,6 @@ fn compare(
             .push(format!("run.json: {id} has a verdict and was not executed"));
     }
     (cases, done)
-}
-
-/// Cases that the run says it executed and that cannot be folders, and folders that it does not speak of.
-fn strange_cases(evidence: &Evidence, run: &Run) -> Vec<String> {
-    let odd = run.executed.iter().filter(|id| !case::is_plain_word(id));
-    let mut found: Vec<String> = odd.map(|id| format!("run.json: {id:?} is no name of a case")).collect();
-    let executed: BTreeSet<&str> = run.executed.iter().map(String::as_str).collect();
-    if executed.len() < run.executed.len() {
-        found.push("run.json: it says of a case twice that it was executed".to_owned());
-    }
-    if executed.len() > CASES_MAX {
-        found.push(format!(
-            "run.json: of more than {CASES_MAX} cases the rest was not looked at"
-        ));
-    }
-    let folders = std::fs::read_dir(evidence.root().join("cases"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    for folder in folders {
-        let name = folder.file_name().to_string_lossy().into_owned();
-        if !executed.contains(name.as_str()) {
-            found.push(format!("cases/{name}: run.json does not say that it was executed"));
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The cases that are looked at, each once, in order.
-fn executed(run: &Run) -> impl Iterator<Item = &str> {
-    let mut seen = BTreeSet::new();
-    let named = run.executed.iter().map(String::as_str);
-    let once = named.filter(move |id| case::is_plain_word(id) && seen.insert(*id));
-    once.take(CASES_MAX)
 }
 
 /// What is needed of a verdict to judge later cases, and to compare the run with its baseline.
@@ -296,7 +270,7 @@ impl CaseAgain {
         })
     }
 
-    /// Adds what it came to, and compares its verdict; the case, and its verdict after its controls.
+    /// Adds what it came to, and compares its verdict; the case, and its verdict after its controls, where it came to one.
     fn compare(
         self,
         evidence: &Evidence,
@@ -304,7 +278,7 @@ impl CaseAgain {
         done: &[CaseVerdict],
         layout: &mut Layout,
         verified: &mut Verified,
-    ) -> (Case, CaseVerdict) {
+    ) -> (Case, Option<CaseVerdict>) {
         let Self { case, .. } = self;
         let id = &case.id;
         layout.join(self.layout);
@@ -313,17 +287,19 @@ impl CaseAgain {
         verified.findings.extend(self.recounted.findings);
         verified.notes.extend(self.recounted.notes);
         let verdict = gate_by_controls(self.verdict, &case, done);
-        (verified.judged).insert(id.clone(), verdict.verdict.name().to_owned());
-        verified.notes.extend(unknown_revision(run, &case));
+        verified.notes.extend(named::unknown_revision(run, &case));
         let carried = Catalogue::embedded().get(id);
         if carried.is_some_and(|carried| carried.digest != case.digest) {
             verified.judged_by_other_files.insert(id.clone());
         }
         // A run that was killed leaves the case it was in with a record and without a verdict.
-        if verified.finished || run.verdicts.contains_key(id) {
-            differences(evidence, run, &case, &verdict, verified);
+        if !verified.finished && !run.verdicts.contains_key(id) {
+            verified.not_finished.insert(id.clone());
+            return (case, None);
         }
-        (case, verdict)
+        (verified.judged).insert(id.clone(), verdict.verdict.name().to_owned());
+        differences(evidence, run, &case, &verdict, verified);
+        (case, Some(verdict))
     }
 }
 
@@ -384,8 +360,7 @@ fn differences(evidence: &Evidence, run: &Run, case: &Case, now: &CaseVerdict, v
         Some(_) => {}
         None => found.push(format!("run.json: it has no verdict of {id}")),
     }
-    if !run.case_files.contains_key(id)
-        && let Some(known) = Catalogue::embedded().get(id)
+    if let Some(known) = Catalogue::embedded().get(id)
         && known.revision == case.revision
         && known.digest != case.digest
     {
@@ -426,31 +401,6 @@ fn differences_of_verdict(folder: &CaseFolder, place: &str, run: &Run, now: &Cas
             .findings
             .push(format!("{path}: {}", first_difference(&then, now)));
     }
-}
-
-/// Evidence is judged by the case that it holds. Whether that one was ever frozen, only a harness that carries it can say.
-fn unknown_revision(run: &Run, case: &Case) -> Option<String> {
-    let carried = Catalogue::embedded().get(&case.id).map(|known| known.revision);
-    let id = &case.id;
-    let what = match (run.case_files.get(id), carried) {
-        (Some(file), None) => {
-            format!("a case of the runner's own ({file:?}), and no case of this harness's catalogue")
-        }
-        (Some(file), Some(_)) => {
-            format!("a case of the runner's own ({file:?}), and not the `{id}` of this harness's catalogue")
-        }
-        (None, Some(revision)) if revision == case.revision => return None,
-        (None, Some(revision)) => {
-            format!(
-                "revision {}, and this harness carries revision {revision}",
-                case.revision
-            )
-        }
-        (None, None) => "no case of this harness's catalogue".to_owned(),
-    };
-    Some(format!(
-        "cases/{id}/case.toml: {what}; it was judged by the file in the evidence"
-    ))
 }
 
 fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {

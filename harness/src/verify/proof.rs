@@ -1,12 +1,12 @@
 //! A proof checked by somebody who was not there: its seal, every run in it, and its matrix beside what the runs come to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::{Rerun, Verified, read_json, verify_run};
 use crate::digest;
-use crate::matrix::{Again, BASELINE, MATRIX_FORMAT, Proof, differences, is_name};
+use crate::matrix::{Again, BASELINE, CutShort, MATRIX_FORMAT, Proof, differences, is_name};
 use crate::parallel;
 use crate::record::{
     Evidence, EvidenceError, Finding, HarnessSummary, MATRIX_FILE, ProofFolder, Run, RunState, SUMS_FILE, TargetSummary,
@@ -117,6 +117,7 @@ fn compare(folder: &ProofFolder, proof: &Proof, reruns: &BTreeMap<String, Rerun>
         .map(|(name, rerun)| (name.clone(), again(rerun)))
         .collect();
     let mut found = kept(folder, proof, &verified.runs);
+    found.extend(rows(proof, &verified.runs));
     found.extend(belongings(proof, reruns));
     found.extend(differences(proof, &again));
     let found = found.into_iter().map(|found| format!("{MATRIX_FILE}: {found}"));
@@ -163,6 +164,43 @@ fn kept(folder: &ProofFolder, proof: &Proof, runs: &BTreeMap<String, Verified>) 
     let gone = listed.keys().filter(|name| !runs.contains_key(**name));
     if proof.state == RunState::Finished {
         found.extend(gone.map(|name| format!("{name}: it speaks of this run, and there is no evidence of it")));
+    }
+    found
+}
+
+/// Each run with a defect has its row, and each row its run: a defect that was not noticed could be left out otherwise.
+fn rows(proof: &Proof, runs: &BTreeMap<String, Verified>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut named = BTreeSet::new();
+    let planted = proof.defects.iter().map(|row| &row.defect);
+    for name in planted.chain(&proof.not_begun).chain(&proof.left_out) {
+        if !named.insert(name) {
+            found.push(format!("{name}: it names this defect twice"));
+        }
+    }
+    // Of a proof that is at work or was killed, the last matrix may be older than the run.
+    let is_running = proof.state == RunState::Running;
+    for name in runs.keys().filter(|name| *name != BASELINE) {
+        let has_row = proof.defects.iter().any(|row| row.defect == *name);
+        let is_not_told_yet = is_running && proof.not_begun.contains(name);
+        if !has_row && !is_not_told_yet {
+            found.push(format!(
+                "{name}: it has no row of this defect, and there is a run with it"
+            ));
+        }
+    }
+    for row in proof.defects.iter().filter(|row| !runs.contains_key(&row.defect)) {
+        let may_lack_it = match row.cut_short {
+            Some(CutShort::NotRun { .. }) => true,
+            Some(CutShort::Unfinished) => is_running,
+            None => false,
+        };
+        if !may_lack_it {
+            let defect = &row.defect;
+            found.push(format!(
+                "{defect}: it has a row of this defect, and there is no run with it"
+            ));
+        }
     }
     found
 }

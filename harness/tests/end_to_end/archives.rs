@@ -133,6 +133,21 @@ fn a_gate_is_open_only_for_a_case_that_passed_and_for_the_artifact_that_was_laun
             .stdout
             .contains("changed-input is required to pass, and was not executed")
     );
+    // Each case of a family or a pattern has to have passed, as `run --case` would take them.
+    verify(&["--require", "control"]).exits(0);
+    verify(&["--require", "lost-repl*", "--require", "03"]).exits(0);
+    for words in ["retry/*", "retry"] {
+        let shut = verify(&["--require", words]);
+        shut.exits(1);
+        assert!(shut.stdout.contains("required  lost-reply: pass\n"), "{}", shut.stdout);
+        let told = "REQUIRED  changed-input is required to pass, and was not executed";
+        assert!(shut.stdout.contains(told), "{}", shut.stdout);
+    }
+    for word in ["no/such*", "such*"] {
+        let told = format!("REQUIRED  {word} is required to pass, and was not executed");
+        let shut = verify(&["--require", word]);
+        assert!(shut.exits(1).stdout.contains(&told), "{}", shut.stdout);
+    }
     let other = verify(&["--artifact", "run"]);
     assert!(other.exits(1).stdout.contains("run is not what was launched"));
     verify(&["--artifact", "nowhere"]).exits(1);

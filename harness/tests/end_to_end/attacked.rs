@@ -46,7 +46,7 @@ fn replace_case(root: &Path, case: &str, change_text: impl FnOnce(&str) -> Strin
     seal_again(root);
 }
 
-/// A case of the same name that asks for less, or such a control, opens no gate.
+/// A case of the same name that asks for less, or such a control, opens no gate, and no harness has made it.
 #[test]
 fn another_case_of_the_required_name_is_not_the_required_one() {
     for case in [CASE, "sees-duplicates"] {
@@ -54,13 +54,32 @@ fn another_case_of_the_required_name_is_not_the_required_one() {
         require(&done, &[]).exits(0);
         replace_case(&done.path("run"), case, |text| format!("{text}\n# as it pleases me\n"));
         let verified = done.verify(&done.path("run"));
-        assert_eq!((verified.code, verified.findings()), (0, vec![]), "{}", verified.stderr);
+        let taken = format!("run.json: its case_files name {case:?}, a case of the catalogue");
+        let other = format!("cases/{case}/case.toml: it is not revision ");
+        let (found, wanted) = (verified.findings(), [taken, other]);
+        let is_told = |told: &String| found.iter().any(|found| found.starts_with(told.as_str()));
+        assert!(found.len() == 2 && wanted.iter().all(is_told), "{found:#?}");
+        assert_eq!(verified.code, 1);
         assert_eq!(verified.json["judged_by_other_files"], json!([case]));
         let shut = require(&done, &[]);
         shut.exits(1);
         let told = format!("{case} was judged by a file of the evidence that is not the case this harness carries");
         assert!(shut.stdout.contains(&told), "{told:?} is not in:\n{}", shut.stdout);
     }
+}
+
+/// Whoever changes the list of cases that his harness carried does not change the one of the reviewer's.
+#[test]
+fn no_case_of_the_runners_own_has_the_name_of_a_case_of_the_catalogue() {
+    let done = exported();
+    let root = done.path("run");
+    change(&root, "run.json", |run| {
+        run["case_files"] = json!({ CASE: "mine.toml" });
+        run["catalogue"].as_array_mut().unwrap().retain(|id| id != CASE);
+    });
+    let told = "run.json: its case_files name \"lost-reply\", a case of the catalogue, and no harness runs another one under that id";
+    let verified = done.verify(&root);
+    assert_eq!((verified.findings(), verified.code), (vec![told], 1));
 }
 
 /// A list of what was masked cannot be made to cost more than the evidence has bytes.

@@ -12,6 +12,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::kills::hanging;
+use crate::support::forge::change;
 use crate::support::profile::Profile;
 use crate::support::run::{Done, Harness, code, files};
 
@@ -97,6 +98,30 @@ fn what_a_killed_run_leaves() {
     let done = running.end();
     done.exits(137);
     is_incomplete_for_everybody(&done, &done.latest(), "it has no SHA256SUMS");
+}
+
+/// A second interrupt may kill a proof while the cases that it does not keep are taken out of a run: by then they have no
+/// verdict in `run.json`, and what is there of them is not judged.
+#[test]
+fn what_a_kill_leaves_of_a_case_that_was_being_taken_out() {
+    let cases = ["identical-retry", "lost-reply"];
+    let harness = cases.into_iter().fold(Harness::new(), Harness::case);
+    let done = harness.words(&["--evidence", "run"]).run_human();
+    done.exits(0);
+    let root = done.path("run");
+    change(&root, "run.json", |run| {
+        run["state"] = "running".into();
+        drop(run["verdicts"].as_object_mut().unwrap().shift_remove("identical-retry"));
+    });
+    fs::remove_file(root.join("SHA256SUMS")).unwrap();
+    let folder = root.join("cases/identical-retry");
+    for gone in ["case.toml", "record.jsonl"] {
+        fs::remove_file(folder.join(gone)).unwrap();
+        is_incomplete_for_everybody(&done, &root, "it has no SHA256SUMS");
+        fs::remove_file(done.path("page.html")).unwrap();
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    is_incomplete_for_everybody(&done, &root, "it has no SHA256SUMS");
 }
 
 /// A harness by way of a shell.

@@ -53,7 +53,20 @@ fn is_readable_and_incomplete(done: &Done) {
     assert_eq!(verified.code, 3, "{verified:?}");
     assert_eq!(verified.json["sealed"], false);
     assert_eq!(verified.json["finished"], false);
-    assert_eq!(verified.json["judged"]["sees-duplicates"], "pass");
+    assert_eq!(verified.json["judged"], json!({"sees-duplicates": "pass"}));
+    assert_eq!(verified.json["not_finished"], json!(["identical-retry"]));
+    let told = done.then().words(&["latest"]).call(&["verify"]).stdout;
+    let line = "unfinished identical-retry: the run was cut off in it, so it has no verdict\n";
+    assert!(
+        told.contains(line) && !told.contains("identical-retry: inconclusive"),
+        "{told}"
+    );
+    let required = ["latest", "--require", "identical-retry"];
+    let required = done.then().words(&required).call(&["verify"]).stdout;
+    assert!(
+        required.contains("identical-retry is required to pass, and was not finished\n"),
+        "{required}"
+    );
 }
 
 #[test]

@@ -141,11 +141,118 @@ fn a_proof_that_shows_nothing_is_whole_too_and_cannot_be_made_green() {
     let says =
         "matrix.json: unbound-input: it says that `identical-retry:one-effect` is broken, and judged again it is held";
     assert!(found.contains(&says.to_owned()), "{found:?}");
-    let exit = proof.forged(|matrix| matrix["exit"] = json!(0));
-    assert_eq!(
-        exit,
-        ["matrix.json: its exit code does not follow from its state and its problems"]
+    let not_that = ["matrix.json: its exit code does not follow from its state and its problems"];
+    // 3 is of runs that could not be made.
+    for exit in [0, 3, 130] {
+        assert_eq!(proof.forged(|matrix| matrix["exit"] = json!(exit)), not_that);
+    }
+}
+
+/// A defect that nothing noticed could be left out otherwise.
+#[test]
+fn each_run_has_its_row_and_each_row_its_run() {
+    let proof = Proof::of(&[], 1);
+    let left_out = |matrix: &mut Value| {
+        assert_eq!(
+            matrix["defects"].as_array_mut().unwrap().remove(1)["defect"],
+            "unbound-input"
+        );
+        matrix["problems"] = json!([]);
+        matrix["exit"] = json!(0);
+    };
+    let no_row = "matrix.json: unbound-input: it has no row of this defect, and there is a run with it";
+    assert_eq!(proof.forged(left_out), [no_row]);
+    let named_elsewhere = proof.forged(|matrix| {
+        left_out(matrix);
+        matrix["left_out"] = json!(["unbound-input"]);
+    });
+    assert_eq!(named_elsewhere, [no_row]);
+    let twice = proof.forged(|matrix| {
+        let row = matrix["defects"][0].clone();
+        matrix["defects"].as_array_mut().unwrap().push(row);
+    });
+    assert_eq!(twice, ["matrix.json: no-ledger: it names this defect twice"]);
+
+    let matrix = fs::read_to_string(proof.root.join("matrix.json")).unwrap();
+    let mut json: Value = serde_json::from_str(&matrix).unwrap();
+    left_out(&mut json);
+    fs::write(proof.root.join("matrix.json"), json.to_string()).unwrap();
+    has_lines(
+        &proof.show(&["proof"]),
+        &["run       unbound-input  the matrix has no row of it, so nothing says what it came to"],
     );
+
+    // The run is gone, and its row is there.
+    json = serde_json::from_str(&matrix).unwrap();
+    json["runs"].as_array_mut().unwrap().pop();
+    fs::write(proof.root.join("matrix.json"), json.to_string()).unwrap();
+    fs::remove_dir_all(proof.root.join("unbound-input")).unwrap();
+    seal_proof_again(&proof.root);
+    let (found, code) = proof.found();
+    let no_run = "matrix.json: unbound-input: it has a row of this defect, and there is no run with it";
+    assert!(code == 1 && found.contains(&no_run.to_owned()), "{found:?}");
+}
+
+#[test]
+fn problems_that_nothing_shows_are_found() {
+    let proof = Proof::green();
+    for (problem, exit) in [
+        ("x", 1),
+        ("no-ledger: it did not start", 3),
+        (
+            "without a defect, `identical-retry` is fail, so a fail with one shows nothing",
+            1,
+        ),
+        (
+            "`identical-retry:one-effect` did not notice `no-ledger`: it was not judged",
+            1,
+        ),
+        ("no defect was planted, so nothing is shown", 1),
+        (
+            "no defect has to be noticed by `identical-retry`, so nothing shows that it can fail",
+            1,
+        ),
+        (
+            "`no-ledger` names `identical-retry:one-effect`, and there is no such check",
+            1,
+        ),
+        (
+            "`no-ledger` names `identical-retry:one-effect`, which is not marked `about`",
+            1,
+        ),
+        ("`no-ledger` names no check that has to notice it", 1),
+    ] {
+        let found = proof.forged(|matrix| {
+            matrix["problems"] = json!([problem]);
+            matrix["exit"] = json!(exit);
+        });
+        let told = format!("matrix.json: it says that {problem}, and nothing of the runs shows that");
+        assert!(found.contains(&told), "{problem}: {found:?}");
+    }
+    // What is wrong with the list of defects is the runner's word, as the list is.
+    let path = proof.root.join("matrix.json");
+    let mut matrix: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    matrix["problems"] = json!([
+        "no defect has to be noticed by `lost-reply`, so nothing shows that it can fail",
+        "`no-ledger` names `gone:check`, and there is no such case",
+    ]);
+    matrix["exit"] = json!(1);
+    fs::write(&path, matrix.to_string()).unwrap();
+    seal_proof_again(&proof.root);
+    assert_eq!(proof.found(), (vec![], 0));
+}
+
+#[test]
+fn a_run_that_came_to_its_end_is_not_one_that_could_not_be_made() {
+    let proof = Proof::of(&[], 1);
+    let found = proof.forged(|matrix| {
+        let reason = "it did not start";
+        matrix["defects"][1]["cut_short"] = json!({"how": "not-run", "reason": reason});
+        matrix["problems"] = json!([format!("unbound-input: {reason}")]);
+        matrix["exit"] = json!(3);
+    });
+    let told = "matrix.json: unbound-input: it says that its run could not be made, and that one came to its end";
+    assert_eq!(found, [told]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::forge::change;
 use crate::support::profile::Profile;
 use crate::support::run::{Done, Harness, Report, record};
 
@@ -117,6 +118,22 @@ fn without_a_wish_the_server_decides_and_none_is_recorded() {
         let sent = sent_by_the_probe(&run.done);
         assert_eq!(methods(&sent)[..2], ["server/discover", "initialize"]);
         assert_eq!(sent[1]["params"]["protocolVersion"], "2025-11-25");
+    }
+}
+
+/// The revision decides which sentence a check cites, and stands on every page about the run.
+#[test]
+fn a_revision_that_the_probe_did_not_come_to_is_found() {
+    for (revision, other) in [(LEGACY[2], LEGACY[0]), (LEGACY[0], MODERN), (MODERN, LEGACY[0])] {
+        let run = on(&Profile::plain(), revision, "identical-retry").run();
+        run.exits(0);
+        let root = run.evidence();
+        change(&root, "run.json", |run| run["server"]["protocol"] = json!(other));
+        let told = format!(
+            "run.json: it says that the server speaks {other:?}, and by the frames of the probe it speaks {revision:?}"
+        );
+        let verified = run.done.verify(&root);
+        assert_eq!((verified.findings(), verified.code), (vec![told.as_str()], 1));
     }
 }
 

@@ -280,6 +280,11 @@ fn an_archive_is_signed_and_attested_and_one_that_is_not_says_so() {
         signed.stdout
     );
     verify(&["--signers", &signers, "--identity", "alice@example.org"]).exits(0);
+    let is_refused = |done: &Done| {
+        let line = "signed    a signature was asked for and none holds, so nothing shows who made it\n";
+        assert!(done.stdout.contains(line), "{}", done.stdout);
+        assert!(!done.stdout.contains("no signature was checked"), "{}", done.stdout);
+    };
     let other = verify(&["--signers", &signers, "--identity", "mallory@example.org"]);
     other.exits(1);
     assert!(
@@ -289,6 +294,7 @@ fn an_archive_is_signed_and_attested_and_one_that_is_not_says_so() {
         "{}",
         other.stdout
     );
+    is_refused(&other);
     let unchecked = verify(&[]);
     unchecked.exits(0);
     assert!(
@@ -304,6 +310,7 @@ fn an_archive_is_signed_and_attested_and_one_that_is_not_says_so() {
         "{}",
         missing.stdout
     );
+    is_refused(&missing);
 }
 
 #[test]

@@ -115,7 +115,14 @@ fn says(matrix: Option<&Proof>, run: &str) -> String {
         return format!("{} of {cases} passed without a defect", passed.count());
     }
     let row = matrix.defects.iter().find(|row| row.defect == run);
-    row.map_or("it did not come to its end".to_owned(), noticed)
+    row.map_or_else(|| without_row(matrix.state).to_owned(), noticed)
+}
+
+fn without_row(state: RunState) -> &'static str {
+    match state {
+        RunState::Running => "it did not come to its end",
+        RunState::Interrupted | RunState::Finished => "the matrix has no row of it, so nothing says what it came to",
+    }
 }
 
 fn noticed(row: &Row) -> String {

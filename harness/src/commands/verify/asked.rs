@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::VerifyArguments;
 use crate::report::{Printer, Style, plain, span};
-use crate::verify::{ArtifactCompared, Required, Verified, compare_artifact, not_shown, require};
+use crate::verify::{ArtifactCompared, Required, Verified, compare_artifact, not_shown, require, required_by};
 
 /// The answers, and what is not shown however they are.
 #[derive(Debug, Serialize)]
@@ -27,12 +27,12 @@ impl Asked {
             artifacts_unread: Vec::new(),
             not_shown: not_shown(about),
         };
-        for name in &arguments.require {
-            // A case is named with its family or without.
-            let case = name.rsplit('/').next().unwrap_or(name);
-            asked
-                .required
-                .push(run.map_or_else(|| no_run(case), |run| require(case, run)));
+        for case in arguments.require.iter().flat_map(|word| required_by(word)) {
+            if asked.required.iter().all(|required| required.case != case) {
+                asked
+                    .required
+                    .push(run.map_or_else(|| no_run(&case), |run| require(&case, run)));
+            }
         }
         for path in &arguments.artifact {
             match compare_artifact(path, about) {
