@@ -6,7 +6,9 @@
 //!
 //! - [`about`]: what a reviewer has to know beside the verdicts, and what is not shown; pure.
 //! - [`archive`]: an archive, as one and as what it holds.
+//! - `differs`: what of a verdict is another one than what comes out again; pure.
 //! - `layout`: which files there can be, and must be; pure.
+//! - `masked`: the verdicts of masked evidence as they come out of it.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
 //! - `launched`: processes were launched by the words of `run.json`; pure.
 //! - `store`: a frozen store, and its databases recovered once more.
@@ -17,8 +19,10 @@
 
 mod about;
 mod archive;
+mod differs;
 mod launched;
 mod layout;
+mod masked;
 mod planned;
 mod proof;
 mod recount;
@@ -48,6 +52,7 @@ use crate::values::{VALUES_MAX, values_in};
 pub use about::{About, ArtifactCompared, NOT_SHOWN, Required, by_families, compare_artifact, not_shown, require};
 pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, WHAT_TO_NAME, verify_archive};
 use layout::Layout;
+pub use masked::judge_masked;
 pub use proof::{VerifiedProof, verify_proof};
 use recount::{Recount, Recounted};
 pub use search::CountedBy;
@@ -424,7 +429,7 @@ fn differences_of_verdict(folder: &CaseFolder, place: &str, run: &Run, now: &Cas
     } else if then != *now {
         verified
             .findings
-            .push(format!("{path}: {}", first_difference(&then, now)));
+            .push(format!("{path}: {}", differs::what_differs(&then, now)));
     }
 }
 
@@ -451,17 +456,6 @@ fn unknown_revision(run: &Run, case: &Case) -> Option<String> {
     Some(format!(
         "cases/{id}/case.toml: {what}; it was judged by the file in the evidence"
     ))
-}
-
-fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {
-    let value = |verdict: &CaseVerdict| serde_json::to_value(verdict).unwrap_or(Value::Null);
-    let (then, now) = (value(then), value(now));
-    let keys = then.as_object().into_iter().flat_map(|members| members.keys());
-    let differing = keys.filter(|key| then[*key] != now[*key]).map(String::as_str);
-    format!(
-        "judged again, it differs in {}",
-        differing.collect::<Vec<_>>().join(", ")
-    )
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
