@@ -35,7 +35,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, Catalogue};
