@@ -265,7 +265,8 @@ mod tests {
             fs::write(proof.matrix_file(), "{}").expect("write");
         }
         let said = found(empty.path(), "latest");
-        let expected = "never means a proof: for the newest proof name its folder, evidence/runs/20260102T000000Z-prove-bb;";
+        let expected =
+            "never means a proof: for the newest proof name its folder, evidence/runs/20260102T000000Z-prove-bb;";
         assert!(said.contains(expected), "{said}");
 
         let folder = runs(&["one", "two"]);

@@ -155,7 +155,10 @@ fn configuration(run: &Run, archive: &NamedArchive) -> Resource {
     }
     // A name in the catalogue says what a case is; that of a case of the runner's own does not.
     if !run.case_files.is_empty() {
-        let own = run.case_files.iter().map(|(id, file)| format!("{id} ({})", file_name(file)));
+        let own = run
+            .case_files
+            .iter()
+            .map(|(id, file)| format!("{id} ({})", file_name(file)));
         annotations.insert("caseFiles", own.collect::<Vec<_>>().join(", "));
     }
     Resource {

@@ -83,7 +83,10 @@ fn concluded_otherwise(then: &CaseVerdict, now: &CaseVerdict) -> Option<String> 
         (verdict.checks.iter().map(|check| (check.id.clone(), check.outcome))).collect()
     };
     let (before, after) = (outcomes(then), outcomes(now));
-    if let Some((check, outcome)) = before.iter().find(|(check, outcome)| after.get(*check) != Some(outcome)) {
+    if let Some((check, outcome)) = before
+        .iter()
+        .find(|(check, outcome)| after.get(*check) != Some(outcome))
+    {
         return Some(format!(
             "its check `{check}` is {} and would be another one",
             outcome.name()
@@ -100,7 +103,9 @@ fn numbers(facts: &Map<String, Value>) -> BTreeMap<String, String> {
     while let Some((path, value)) = left.pop() {
         match value {
             Value::Number(number) => drop(found.insert(path, number.to_string())),
-            Value::Object(members) => left.extend(members.iter().map(|(name, value)| (format!("{path}.{name}"), value))),
+            Value::Object(members) => {
+                left.extend(members.iter().map(|(name, value)| (format!("{path}.{name}"), value)))
+            }
             Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) => {}
         }
     }

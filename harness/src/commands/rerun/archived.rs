@@ -9,7 +9,9 @@ use crate::diff::Side;
 use crate::digest;
 use crate::document::DOCUMENT_BYTES_MAX;
 use crate::record::{RerunOf, Run, SUMS_FILE};
-use crate::target::{KeptSecret, KeptTarget, Seed, Target, TargetSource, TargetWords, built_in_named, literal, locate, set_cwd};
+use crate::target::{
+    KeptSecret, KeptTarget, Seed, Target, TargetSource, TargetWords, built_in_named, literal, locate, set_cwd,
+};
 
 /// More cases than this are not repeated.
 const CASES_MAX: usize = 1_000;
@@ -210,7 +212,11 @@ pub(super) fn target(run: &Run, asked: &Asked<'_>, folder: &Path) -> Result<(Tar
     match asked.cwd {
         Some(cwd) => set_cwd(&mut target, folder, cwd),
         None if is_own_command || kept.cwd.is_none() => {
-            let base = if is_own_command { folder.to_path_buf() } else { base(run, folder) };
+            let base = if is_own_command {
+                folder.to_path_buf()
+            } else {
+                base(run, folder)
+            };
             target.launch.cwd = Some(literal(&base.display().to_string()));
         }
         None => {}

@@ -16,8 +16,7 @@ use super::target_arguments::quoted;
 use super::{ExitStatus, Format, named_archive, refuse, story, taken};
 use crate::record::{Body, Event, Found, Line, Reader, ReaderError};
 use crate::report::{
-    CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_masked,
-    show_overview, span,
+    CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_masked, show_overview, span,
 };
 
 /// How much of one log is shown (bytes).
