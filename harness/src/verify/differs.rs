@@ -68,7 +68,7 @@ mod tests {
         let then = json!({"end": {"effects": 1, "rows": [1]}, "retry": {"disclosed": ["a"], "outcome": "applied"}});
         let now = json!({"end": {"effects": 1}, "retry": {"disclosed": [], "outcome": "applied"}, "new": true});
         assert_eq!(facts(&then, &now), "end.rows, retry.disclosed, new");
-        let many = |n: u64| Value::from_iter((0..12).map(|at| (format!("f{at:02}"), json!(n))));
+        let many = |n: u64| -> Value { (0..12).map(|at| (format!("f{at:02}"), json!(n))).collect() };
         assert!(facts(&many(1), &many(2)).ends_with("f07 and 4 more"));
     }
 }

@@ -104,7 +104,7 @@ fn numbers(facts: &Map<String, Value>) -> BTreeMap<String, String> {
         match value {
             Value::Number(number) => drop(found.insert(path, number.to_string())),
             Value::Object(members) => {
-                left.extend(members.iter().map(|(name, value)| (format!("{path}.{name}"), value)))
+                left.extend(members.iter().map(|(name, value)| (format!("{path}.{name}"), value)));
             }
             Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) => {}
         }

@@ -83,7 +83,10 @@ fn a_narrow_page_shows_the_store_and_code_is_no_backtick() {
     let page = page(&lost_reply());
     let style = page.style.as_deref().unwrap();
     let narrow = style.split("max-width: 60rem").nth(1).expect("a rule for narrow pages");
-    assert!(narrow.contains(".sideways { display: block; }") && narrow.contains(".picture { width: 100%;"));
+    assert!(
+        narrow.contains(".sideways { display: block; }")
+            && narrow.contains(".picture { width: 100%; min-width: 28rem;")
+    );
     page.shows(&["the store, and what was counted in it, is at the right edge"]);
     assert!(page.source.contains("the target's contract <code>guarded</code>"));
     assert!(page.source.contains("write A as <code>attempt</code>;"));

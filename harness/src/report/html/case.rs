@@ -176,7 +176,12 @@ fn write_picture(markup: &mut Markup, of: &HtmlCase<'_>, gathered: &Gathered, id
     let label = format!("Picture of {name}");
     let hint = "Wider than this screen: the store, and what was counted in it, is at the right edge. Scroll the picture sideways, \
                 or turn the device.";
-    markup.leaf("p", &[("class", "aside sideways")], hint);
+    let class = if picture::is_wide(&gathered.scene) {
+        "aside sideways wide"
+    } else {
+        "aside sideways"
+    };
+    markup.leaf("p", &[("class", class)], hint);
     let attributes = [
         ("class", "scroll"),
         ("tabindex", "0"),
