@@ -49,7 +49,7 @@ fn the_page_of_a_lost_reply_shows_what_happened_and_why() {
         "A retry after the effect was committed and the reply was lost writes nothing more",
         "the target's contract",
         "end.effects.A",
-        "write A as `attempt`; its reply is withheld until the effect is visible, then SIGKILL the tree",
+        "write A as attempt; its reply is withheld until the effect is visible, then SIGKILL the tree",
         "NEVER REACHED THE CLIENT",
         "it never reached the client",
         "it has no reply, and cannot know whether A was done",

@@ -147,7 +147,9 @@ impl<'a> Drawing<'a> {
         for (mark, y) in self.marked() {
             let What::Step(number, does) = &mark.what else { continue };
             end(markup, "step", SEQ_X, y + 4, &number.to_string());
-            text(markup, "step", TIME_X, y + 4, &fitted(does, self.width() - 70));
+            // A picture has no code in a text; the list has.
+            let does = does.replace('`', "");
+            text(markup, "step", TIME_X, y + 4, &fitted(&does, self.width() - 70));
         }
     }
 
