@@ -31,6 +31,7 @@ pub mod recovery;
 pub mod report;
 pub mod schema;
 pub mod secrets;
+mod shell_word;
 pub mod signature;
 pub mod target;
 mod values;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::target_arguments::quoted;
 use crate::diff::Side;
 use crate::record::{ArchiveFile, Evidence, Found, NO_RUN, ProofFolder, find_run};
 use crate::verify::{Unpacked, WHAT_TO_NAME};
@@ -67,7 +68,8 @@ fn unpacked(path: &Path) -> Result<Opened, String> {
     }
     if let Some(finding) = archive.findings().iter().chain(&unpacked.findings).next() {
         return Err(format!(
-            "{name} is not as it was exported: {finding} (`harness verify {name}` lists every difference)"
+            "{name} is not as it was exported: {finding} (`harness verify {}` lists every difference)",
+            quoted(&name)
         ));
     }
     let found = match ProofFolder::open(unpacked.folder()) {
@@ -87,8 +89,9 @@ impl Opened {
     pub(super) fn refuse_proof_in_archive(&self) -> Result<(), String> {
         match (&self.found, &self.unpacked) {
             (Found::Proof(_), Some(_)) => Err(format!(
-                "{0} is the archive of a proof, which is made of runs: unpack it to look at one of them (`unzip -d FOLDER {0}`)",
-                self.name
+                "{0} is the archive of a proof, which is made of runs: unpack it to look at one of them (`unzip -d FOLDER {1}`)",
+                self.name,
+                quoted(&self.name)
             )),
             (Found::Proof(_) | Found::Run(_) | Found::Archive(_), _) => Ok(()),
         }

@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::protocol::Protocol;
+pub(super) use crate::shell_word::quoted;
 use crate::target::{SecretSource, Target, TargetWords, literal, locate, set_cwd, set_effects, set_kill, set_write};
 
 /// A file of variables is never larger than this, in bytes.
@@ -244,16 +245,6 @@ pub(super) fn split_words(flag: &str, line: &str) -> Result<Vec<String>, String>
         return Err(format!("{flag} is empty: name the command"));
     }
     Ok(words)
-}
-
-/// A word as a shell reads it back.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

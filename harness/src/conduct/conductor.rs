@@ -26,6 +26,7 @@ use crate::plan::{Plan, plan};
 use crate::protocol::Era;
 use crate::record::{ArtifactDigest, CaseSummary, CaseVerdict, Evidence, NothingRun, NothingRunKind, Run, RunState};
 use crate::report::{CaseReport, ControlReport, OperationReport, RunReport};
+use crate::shell_word::quoted;
 use crate::target::{Target, TargetSource, in_flag_words};
 
 /// Conducts a whole run; signals interrupt it. The report's exit code is for the caller to fill in.
@@ -94,7 +95,7 @@ pub async fn conduct_until(
                     let reason = conductor.in_words(&reason);
                     conductor.nothing_was_run(NothingRunKind::Blind, &reason);
                     report.blind = Some(reason);
-                    report.frames = Some(format!("harness show {} {case}", report.evidence));
+                    report.frames = Some(format!("harness show {} {case}", quoted(&report.evidence)));
                     RunState::Finished
                 }
             }

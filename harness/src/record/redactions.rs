@@ -45,6 +45,9 @@ pub struct RedactedFile {
     /// How many digests of masked files it names, each of which was put right.
     #[serde(default, skip_serializing_if = "is_none")]
     pub digests_put_right: usize,
+    /// Whether it is a verdict that was concluded again, from the masked record: a fact is made of a text that is masked now.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub judged_again: bool,
 }
 
 /// A place that was masked.

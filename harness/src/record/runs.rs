@@ -17,6 +17,15 @@ pub enum RunNameError {
     /// `latest`, and nothing was run here.
     #[error("there is no run here yet: {RUNS_FOLDER} has none; `harness run` makes one, or name the folder of a run")]
     NoRuns,
+    /// `latest`, and nothing but proofs is here.
+    #[error(
+        "there is no run here yet, and `{LATEST}` never means a proof: for the newest proof name its folder, {proof}; `harness run` \
+         makes a run"
+    )]
+    NoRunsButProof {
+        /// The newest of them.
+        proof: String,
+    },
     /// `latest` leads to a folder that is gone.
     #[error("{RUNS_FOLDER}/{LATEST} leads to {to}, which is not evidence any more; name another run: {others}")]
     LatestIsGone {
@@ -124,12 +133,21 @@ fn latest(runs: &Path) -> Result<Found, RunNameError> {
         Ok(to) => to,
         // A copy of the folder may hold the run itself in place of the link.
         Err(_) if link.is_dir() => PathBuf::from(LATEST),
-        Err(_) => return Err(RunNameError::NoRuns),
+        Err(_) => return Err(no_runs(runs)),
     };
     // The run is called by its own name, so that what is printed stays true after the next run.
     open(&runs.join(&to)).map_err(|_| RunNameError::LatestIsGone {
         to: to.display().to_string(),
         others: listed(names(runs).iter().map(String::as_str)),
+    })
+}
+
+/// Where somebody just proved, that proof is what was meant.
+fn no_runs(runs: &Path) -> RunNameError {
+    let mut names = names(runs).into_iter();
+    let newest = names.find(|name| ProofFolder::open(&runs.join(name)).is_some());
+    newest.map_or(RunNameError::NoRuns, |name| RunNameError::NoRunsButProof {
+        proof: format!("{RUNS_FOLDER}/{name}"),
     })
 }
 
@@ -241,6 +259,15 @@ mod tests {
         let empty = tempfile::tempdir().expect("a temporary folder");
         let said = found(empty.path(), "latest");
         assert!(said.contains("`harness run` makes one"), "{said}");
+
+        for name in ["20260101T000000Z-prove-aa", "20260102T000000Z-prove-bb"] {
+            let proof = ProofFolder::create_usual(empty.path(), name).expect("a proof folder");
+            fs::write(proof.matrix_file(), "{}").expect("write");
+        }
+        let said = found(empty.path(), "latest");
+        let expected =
+            "never means a proof: for the newest proof name its folder, evidence/runs/20260102T000000Z-prove-bb;";
+        assert!(said.contains(expected), "{said}");
 
         let folder = runs(&["one", "two"]);
         fs::remove_dir_all(folder.path().join(RUNS_FOLDER).join("two")).expect("remove");

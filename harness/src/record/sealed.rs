@@ -10,6 +10,7 @@ use super::proof_folder::{MATRIX_FILE, ProofFolder};
 use super::run::RunState;
 use super::runs::Found;
 use crate::plain_file;
+use crate::shell_word::quoted;
 
 /// A `run.json` or `matrix.json` is never larger than this, in bytes.
 const JSON_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -18,7 +19,7 @@ const JSON_BYTES_MAX: u64 = 64 * 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum SealedError {
     /// It is one already.
-    #[error("{path} is an archive already; verify it with `harness verify {path}`, and copy it")]
+    #[error("{path} is an archive already; verify it with `harness verify {}`, and copy it", quoted(&path.display().to_string()))]
     Archive {
         /// The archive.
         path: PathBuf,
@@ -27,7 +28,10 @@ pub enum SealedError {
     #[error(transparent)]
     NotAnArchive(#[from] ArchiveError),
     /// It did not come to its end.
-    #[error("{path} is incomplete: {reason}; run it again to its end (`harness verify {path}` says what is there)")]
+    #[error(
+        "{path} is incomplete: {reason}; run it again to its end (`harness verify {}` says what is there)",
+        quoted(&path.display().to_string())
+    )]
     Incomplete {
         /// The folder.
         path: PathBuf,
@@ -35,7 +39,10 @@ pub enum SealedError {
         reason: &'static str,
     },
     /// It is not what was sealed.
-    #[error("{path} is not as it was sealed: {first}{more}; `harness verify {path}` lists every difference")]
+    #[error(
+        "{path} is not as it was sealed: {first}{more}; `harness verify {}` lists every difference",
+        quoted(&path.display().to_string())
+    )]
     Differs {
         /// The folder.
         path: PathBuf,

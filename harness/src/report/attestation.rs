@@ -28,6 +28,11 @@ pub enum AttestationError {
         "run.json has no digest of {0}, which could not be read when the run ended; run again with a path that is there"
     )]
     Unread(String),
+    /// What was tested is not what the artifact does by itself.
+    #[error(
+        "the run has the planted defect `{0}`, so it says nothing about the artifact; run it again without --defect"
+    )]
+    Defect(String),
     /// The run has no result.
     #[error("the run has no result: {0}")]
     NoResult(String),
@@ -81,6 +86,9 @@ pub fn attestation(run: &Run, archive: &NamedArchive) -> Result<Statement, Attes
     if let Some(nothing) = &run.nothing_run {
         return Err(AttestationError::NoResult(nothing.reason.clone()));
     }
+    if let Some(defect) = &run.defect {
+        return Err(AttestationError::Defect(defect.clone()));
+    }
     let subject = run
         .target
         .artifacts
@@ -123,13 +131,16 @@ pub fn attestation(run: &Run, archive: &NamedArchive) -> Result<Statement, Attes
 fn subject(artifact: &ArtifactDigest) -> Result<Resource, AttestationError> {
     let unread = || AttestationError::Unread(artifact.path.clone());
     let sha256 = artifact.sha256.clone().ok_or_else(unread)?;
-    // A path of somebody's machine tells nobody else anything.
-    let name = artifact.path.rsplit('/').find(|part| !part.is_empty());
     Ok(Resource {
-        name: name.unwrap_or(&artifact.path).to_owned(),
+        name: file_name(&artifact.path).to_owned(),
         digest: BTreeMap::from([("sha256", sha256)]),
         annotations: BTreeMap::new(),
     })
+}
+
+/// A path of somebody's machine tells nobody else anything.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
 
 /// The archive holds everything by which the run was configured.
@@ -141,6 +152,14 @@ fn configuration(run: &Run, archive: &NamedArchive) -> Resource {
     ]);
     if let Some(sha256) = &run.harness.sha256 {
         annotations.insert("harnessSha256", sha256.clone());
+    }
+    // A name in the catalogue says what a case is; that of a case of the runner's own does not.
+    if !run.case_files.is_empty() {
+        let own = run
+            .case_files
+            .iter()
+            .map(|(id, file)| format!("{id} ({})", file_name(file)));
+        annotations.insert("caseFiles", own.collect::<Vec<_>>().join(", "));
     }
     Resource {
         name: archive.name.clone(),
@@ -236,12 +255,24 @@ mod tests {
     }
 
     #[test]
+    fn cases_of_the_runner_s_own_are_named() {
+        let mut own = run(&json!([{"path": "orders", "sha256": "cc"}]), &[("mine", "pass")]);
+        own.case_files = BTreeMap::from([("mine".to_owned(), "/somewhere/my case.toml".to_owned())]);
+        let annotations = &attested(&own)["predicate"]["configuration"][0]["annotations"];
+        assert_eq!(annotations["caseFiles"], "mine (my case.toml)");
+    }
+
+    #[test]
     fn without_a_digest_or_a_result_there_is_no_statement() {
         let none = attestation(&run(&json!([]), &[("a", "pass")]), &archive());
         assert_eq!(none, Err(AttestationError::NoSubject));
         let unread = json!([{"path": "orders", "sha256": null}]);
         let unread = attestation(&run(&unread, &[("a", "pass")]), &archive());
         assert_eq!(unread, Err(AttestationError::Unread("orders".to_owned())));
+        let mut planted = run(&json!([{"path": "orders", "sha256": "cc"}]), &[("a", "fail")]);
+        planted.defect = Some("lost".to_owned());
+        let planted = attestation(&planted, &archive());
+        assert_eq!(planted, Err(AttestationError::Defect("lost".to_owned())));
         let mut stopped = run(&json!([{"path": "orders", "sha256": "cc"}]), &[("a", "pass")]);
         stopped.state = RunState::Interrupted;
         let stopped = attestation(&stopped, &archive());

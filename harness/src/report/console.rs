@@ -10,6 +10,7 @@ use super::{offer, summary};
 use crate::case::Case;
 use crate::readback::Selector;
 use crate::record::{CheckOutcome, CheckResult, RowOrigin, Verdict};
+use crate::shell_word::quoted;
 
 /// Indent of everything that belongs to a case.
 const INDENT: &str = "      ";
@@ -297,11 +298,11 @@ fn show_next(printer: &mut Printer, case: &Case, report: &CaseReport) {
     let run = report.record.strip_suffix(&format!("/cases/{}/record.jsonl", case.id));
     line(
         "frames",
-        &format!("harness show {} {}", run.unwrap_or("latest"), case.id),
+        &format!("harness show {} {}", quoted(run.unwrap_or("latest")), case.id),
     );
     line("repeat", &report.repeat);
     let explain = match &report.case_file {
-        Some(file) => format!("harness explain --case-file {file}"),
+        Some(file) => format!("harness explain --case-file {}", quoted(file)),
         None => format!("harness explain {}", case.id),
     };
     line("explain", &explain);

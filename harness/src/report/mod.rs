@@ -37,7 +37,7 @@ pub use baseline::show_baseline;
 pub use console::{show_case, show_case_lines, show_control_line, show_effect, show_end, show_server, show_target};
 pub use diff::show_diff;
 pub use html::{HtmlCase, HtmlCases, HtmlOf, html_page};
-pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_overview};
+pub use overview::{CaseGlance, Glance, RunGlance, show_case_heading, show_masked, show_overview};
 pub use printer::{Printer, Span, Style, WIDTH, escape, plain, span, wrap};
 pub use result::{
     CaseReport, ControlReport, OperationReport, REPORT_FORMAT, RunReport, RunTotals, TargetReport, ToolReport,

@@ -9,6 +9,7 @@ use super::printer::{Printer, Span, Style, plain, span};
 use super::result::TargetReport;
 use crate::baseline::BaselineReport;
 use crate::record::{CaseSummary, Run, RunState};
+use crate::shell_word::quoted;
 
 /// Indent of what belongs to a line before, under the label column.
 const INDENT: &str = "          ";
@@ -25,6 +26,9 @@ pub struct RunGlance {
     pub evidence: String,
     /// Whether there is a `SHA256SUMS`; without it the run is at work, or was cut off.
     pub sealed: bool,
+    /// What was masked before it was handed on, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masked: Option<String>,
     /// `run.json`, where it can be read.
     pub run: Option<Box<Run>>,
     /// Why it cannot.
@@ -89,6 +93,7 @@ impl RunGlance {
 /// Prints a run. `word` is how the user named it.
 pub fn show_overview(printer: &mut Printer, glance: &RunGlance, word: &str) {
     labelled(printer, "evidence", &glance.evidence);
+    show_masked(printer, glance.masked.as_deref());
     if let Some(run) = &glance.run {
         show_run(printer, run);
     }
@@ -122,9 +127,17 @@ pub fn show_overview(printer: &mut Printer, glance: &RunGlance, word: &str) {
         show_baseline(printer, baseline);
     }
     printer.blank();
+    let word = quoted(word);
     let text =
         format!("harness show {word} CASE shows what happened in a case, harness show {word} probe the handshake");
     printer.line(&[span(Style::Dim, text)]);
+}
+
+/// Says that the evidence is not as the run left it, where that is so.
+pub fn show_masked(printer: &mut Printer, masked: Option<&str>) {
+    if let Some(masked) = masked {
+        printer.line(&[span(Style::Odd, "redacted  "), plain(masked)]);
+    }
 }
 
 /// Whether a case could not be run, and nobody asked for it by name: a line for its family says as much.

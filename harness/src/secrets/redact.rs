@@ -15,7 +15,7 @@ use super::wal;
 use crate::digest;
 use crate::plain_file;
 use crate::record::{
-    Evidence, EvidenceError, Find, REDACTIONS_FILE, REDACTIONS_FORMAT, RedactedFile, Redactions, SUMS_FILE,
+    CaseVerdict, Evidence, EvidenceError, Find, REDACTIONS_FILE, REDACTIONS_FORMAT, RedactedFile, Redactions, SUMS_FILE,
 };
 
 /// Why evidence could not be masked.
@@ -40,6 +40,12 @@ pub enum RedactError {
         /// What is wrong with it.
         reason: serde_json::Error,
     },
+    /// Something would be concluded otherwise.
+    #[error(
+        "with what was found masked {0}; nothing is handed on that says something else than the run: mend the server, or leave the \
+         case out"
+    )]
+    Concludes(String),
     /// A file could not be read or written.
     #[error(transparent)]
     Search(#[from] SearchError),
@@ -58,12 +64,14 @@ pub struct Redacted {
 }
 
 /// Copies the evidence of a run into a new folder, without these finds. `value_of` knows the values of variables that are
-/// set here, as for [`search_folder`].
+/// set here, as for [`search_folder`]. `judge` says which verdicts come out of the masked records otherwise than they stand
+/// there, by their paths, or what would be concluded otherwise.
 pub fn redact_into(
     evidence: &Evidence,
     finds: &[FileFind],
     into: &Path,
     value_of: impl Fn(&str) -> Option<String>,
+    judge: impl FnOnce(&Evidence) -> Result<Vec<(String, CaseVerdict)>, String>,
 ) -> Result<Redacted, RedactError> {
     let by_path = maskable(finds)?;
     let inventory = evidence.inventory()?;
@@ -87,6 +95,10 @@ pub fn redact_into(
             }
         }
         digests.extend(new_digests);
+    }
+    for (path, verdict) in judge(&copy).map_err(RedactError::Concludes)? {
+        let file = judged_again(evidence.root(), into, &path, &verdict)?;
+        files.insert(path, file);
     }
     let sums = evidence.root().join(SUMS_FILE);
     let sums_sha256_before = digest::sha256_file(&sums).map_err(SearchError::file(&sums))?;
@@ -170,7 +182,21 @@ fn copy_one(
         sha256_now: digest::sha256_hex(&masked.bytes),
         masked: masked.places,
         digests_put_right,
+        judged_again: false,
     }))
+}
+
+/// Writes a verdict as it comes out of what is masked. What is in it follows from the record, so no place of it is listed.
+fn judged_again(from: &Path, into: &Path, path: &str, verdict: &CaseVerdict) -> Result<RedactedFile, RedactError> {
+    let source = from.join(path);
+    Ok(RedactedFile {
+        path: path.to_owned(),
+        sha256_before: digest::sha256_file(&source).map_err(SearchError::file(&source))?,
+        sha256_now: Evidence::write_json(&into.join(path), verdict)?,
+        masked: Vec::new(),
+        digests_put_right: 0,
+        judged_again: true,
+    })
 }
 
 /// Puts the new digests of masked files where their old ones stand; both have the same length. Returns how many.

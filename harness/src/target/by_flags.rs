@@ -49,6 +49,7 @@ pub fn set_effects(target: &mut Target, text: &str) -> Result<(), String> {
 /// Gives a target the working directory of its server: a template, relative to `folder`.
 pub fn set_cwd(target: &mut Target, folder: &Path, cwd: &str) {
     target.launch.cwd = Some(join_unless_template(folder, cwd));
+    target.launch.cwd_is_said = true;
 }
 
 /// Gives a target the command that kills its server.

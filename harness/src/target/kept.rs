@@ -15,7 +15,8 @@ use crate::case::{Role, Rotation};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KeptTarget {
-    /// The working directory; a template.
+    /// The working directory, where somebody said which; a template. Older harnesses kept the folder that they were called in
+    /// where nobody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Whether the caller's whole environment was passed on.
@@ -92,7 +93,7 @@ impl KeptTarget {
         };
         let launch = &target.launch;
         Self {
-            cwd: launch.cwd.clone(),
+            cwd: launch.cwd.clone().filter(|_| launch.cwd_is_said),
             inherit_env: launch.inherit_env,
             secrets: kept_secrets(&launch.secrets),
             process_env: (target.processes.iter())
@@ -127,6 +128,7 @@ impl KeptTarget {
             }
         }
         let launch = &mut target.launch;
+        launch.cwd_is_said = self.cwd.is_some();
         launch.cwd = self.cwd;
         launch.inherit_env = self.inherit_env;
         launch.secrets = secrets(self.secrets);

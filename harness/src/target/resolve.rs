@@ -50,6 +50,7 @@ pub fn command_only(command: Vec<String>) -> Target {
             secrets: BTreeMap::new(),
             artifact: Vec::new(),
             cwd: Some(".".to_owned()),
+            cwd_is_said: false,
             inherit_env: false,
             kill: None,
         },
@@ -164,6 +165,7 @@ fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, Strin
     let kill = written.kill.map(require_program).transpose();
     let kill = kill.map_err(|message| format!("launch.kill: {message}"))?;
     // Relative paths of a profile mean the profile's own folder, wherever the harness was called from.
+    let cwd_is_said = written.cwd.is_some();
     let cwd = written.cwd.unwrap_or_else(|| ".".to_owned());
     Ok(Launch {
         command: written.command,
@@ -171,6 +173,7 @@ fn resolve_launch(written: LaunchWritten, folder: &Path) -> Result<Launch, Strin
         secrets,
         artifact: written.artifact,
         cwd: Some(join_unless_template(folder, &cwd)),
+        cwd_is_said,
         inherit_env: written.inherit_env,
         kill,
     })

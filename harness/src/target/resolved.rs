@@ -107,6 +107,8 @@ pub struct Launch {
     pub artifact: Vec<String>,
     /// The working directory; the case's data folder where it is absent.
     pub cwd: Option<String>,
+    /// Whether somebody said which; else it is where the profile is, or where the harness was called.
+    pub cwd_is_said: bool,
     /// Whether the caller's whole environment is passed on.
     pub inherit_env: bool,
     /// The command that kills the server, where what is launched does not own it; never empty.

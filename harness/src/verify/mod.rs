@@ -6,8 +6,10 @@
 //!
 //! - [`about`]: what a reviewer has to know beside the verdicts, and what is not shown; pure.
 //! - [`archive`]: an archive, as one and as what it holds.
+//! - `differs`: what of a verdict is another one than what comes out again; pure.
 //! - `layout`: which files there can be, and must be; pure.
 //! - `named`: the cases that `run.json` names, beside the folders and the catalogue.
+//! - `masked`: the verdicts of masked evidence as they come out of it.
 //! - `planned`: records belong to the run, plans to their cases, observations to the steps of the plan; pure.
 //! - `handshake`: the revision that was spoken, by the frames of the probe.
 //! - `launched`: processes were launched by the words of `run.json`; pure.
@@ -19,9 +21,11 @@
 
 mod about;
 mod archive;
+mod differs;
 mod handshake;
 mod launched;
 mod layout;
+mod masked;
 mod named;
 mod planned;
 mod proof;
@@ -35,7 +39,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, Catalogue};
@@ -54,6 +57,7 @@ pub use about::{
 };
 pub use archive::{ArchiveSeen, Unpacked, VerifiedArchive, VerifyArchiveError, WHAT_TO_NAME, verify_archive};
 use layout::Layout;
+pub use masked::judge_masked;
 pub use proof::{VerifiedProof, verify_proof};
 use recount::{Recount, Recounted};
 pub use search::CountedBy;
@@ -399,19 +403,8 @@ fn differences_of_verdict(folder: &CaseFolder, place: &str, run: &Run, now: &Cas
     } else if then != *now {
         verified
             .findings
-            .push(format!("{path}: {}", first_difference(&then, now)));
+            .push(format!("{path}: {}", differs::what_differs(&then, now)));
     }
-}
-
-fn first_difference(then: &CaseVerdict, now: &CaseVerdict) -> String {
-    let value = |verdict: &CaseVerdict| serde_json::to_value(verdict).unwrap_or(Value::Null);
-    let (then, now) = (value(then), value(now));
-    let keys = then.as_object().into_iter().flat_map(|members| members.keys());
-    let differing = keys.filter(|key| then[*key] != now[*key]).map(String::as_str);
-    format!(
-        "judged again, it differs in {}",
-        differing.collect::<Vec<_>>().join(", ")
-    )
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {

@@ -55,6 +55,12 @@ fn told(file: &RedactedFile) -> Option<String> {
         .into_iter()
         .map(|(kind, count)| format!("{kind}, {}", counted(count, "place", "places")));
     let kinds: Vec<String> = kinds.collect();
+    if file.judged_again {
+        return Some(format!(
+            "{}: judged again, from what is masked; sha256 before {}",
+            file.path, file.sha256_before
+        ));
+    }
     (!kinds.is_empty()).then(|| {
         format!(
             "{}: {}; sha256 before {}",
@@ -172,6 +178,7 @@ mod tests {
             sha256_now: String::new(),
             masked: Vec::new(),
             digests_put_right: 0,
+            judged_again: false,
         };
         assert_eq!(named_twice(&[file("a"), file("b"), file("a")]), Some("a"));
         assert_eq!(named_twice(&[file("a"), file("b")]), None);

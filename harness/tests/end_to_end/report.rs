@@ -6,6 +6,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::support::page::{Page, unescaped};
@@ -46,9 +47,9 @@ fn the_page_of_a_lost_reply_shows_what_happened_and_why() {
         "1: a case failed",
         "one-effect is broken: the retry wrote again, or the write was lost.",
         "A retry after the effect was committed and the reply was lost writes nothing more",
-        "the target's contract `guarded`",
+        "the target's contract",
         "end.effects.A",
-        "write A as `attempt`; its reply is withheld until the effect is visible, then SIGKILL the tree",
+        "write A as attempt; its reply is withheld until the effect is visible, then SIGKILL the tree",
         "NEVER REACHED THE CLIENT",
         "it never reached the client",
         "it has no reply, and cannot know whether A was done",
@@ -74,6 +75,70 @@ fn the_page_of_a_lost_reply_shows_what_happened_and_why() {
         let is_there = page.tags.iter().any(|tag| tag.attribute("class") == Some(class));
         assert_eq!(is_there, class != "lane paused", "{class}");
     }
+}
+
+/// The flags at the store are what the picture is for: on a phone too they are on it, or it says where they are.
+#[test]
+fn a_narrow_page_shows_the_store_and_code_is_no_backtick() {
+    let page = page(&lost_reply());
+    let style = page.style.as_deref().unwrap();
+    let narrow = style.split("max-width: 60rem").nth(1).expect("a rule for narrow pages");
+    assert!(
+        narrow.contains(".sideways { display: block; }")
+            && narrow.contains(".picture { width: 100%; min-width: 28rem;")
+    );
+    page.shows(&["the store, and what was counted in it, is at the right edge"]);
+    assert!(page.source.contains("the target's contract <code>guarded</code>"));
+    assert!(page.source.contains("write A as <code>attempt</code>;"));
+}
+
+/// A control that nobody named is in the table and not in the totals; the page says so, and so its numbers agree.
+#[test]
+fn the_numbers_of_a_page_agree() {
+    let run = Harness::new().case("retry/*,control/*").run();
+    run.exits(0);
+    let kept: Value = serde_json::from_slice(&fs::read(run.evidence().join("run.json")).unwrap()).unwrap();
+    let asked = kept["requested"].as_array().unwrap().len();
+    let page = page(&run.done);
+    let heading = format!("{} passed", asked - 1);
+    page.shows(&[
+        &heading,
+        &format!("{asked} asked for, one of them a control, which is not counted above;"),
+        "a control, not counted above",
+    ]);
+}
+
+#[test]
+fn a_command_to_paste_is_quoted() {
+    let text = &harness::case::Catalogue::embedded().get("lost-reply").unwrap().text;
+    let own = text.replace("\"lost-reply\"", "\"mine\"").replace("number   = 3\n", "");
+    let words = [
+        "--case-file",
+        "my case.toml",
+        "--case",
+        "lost-reply",
+        "--evidence",
+        "a b",
+    ];
+    let harness = Harness::new().file("my case.toml", &own).words(&words);
+    let done = harness.defect("same-reply-two-effects").run_human();
+    done.exits(1);
+    let printed = |command: &str, words: &[&str]| done.then().words(words).call(&[command]).stdout;
+    for (said, part) in [
+        (done.stdout.clone(), "harness show 'a b' lost-reply\n"),
+        (done.stdout.clone(), "harness explain --case-file 'my case.toml'\n"),
+        (printed("report", &["a b"]), "harness show 'a b' lost-reply\n"),
+        (printed("show", &["a b"]), "harness show 'a b' CASE shows"),
+        (
+            printed("show", &["a b", "lost-reply"]),
+            ": harness show 'a b' lost-reply --frame SEQ",
+        ),
+    ] {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
+    fs::write(done.path("a b/more"), "").unwrap();
+    let refused = done.then().words(&["a b", "-o", "c.zip"]).call(&["export"]);
+    assert!(refused.stderr.contains("`harness verify 'a b'`"), "{}", refused.stderr);
 }
 
 #[test]

@@ -171,6 +171,62 @@ fn a_profile_that_was_kept_is_run_as_it_was_once_the_user_says_so() {
     assert_eq!(before["target"], after["target"]);
 }
 
+/// A run of a server that is named by a path from its folder.
+fn by_a_path() -> Done {
+    let line = format!("#!/bin/sh\nexec {} \"$@\"\n", plain_server().display());
+    let harness = Harness::new()
+        .file("serve.sh", &line)
+        .target(&Profile::plain().launcher(&["sh", "./serve.sh"]));
+    let done = harness.case(CASE).words(&["--evidence", "kept"]).run_human();
+    done.exits(0);
+    done
+}
+
+/// Where nobody said where the server works, that is no folder of the machine on which the run was made.
+#[test]
+fn the_working_directory_is_kept_where_somebody_said_which() {
+    let done = by_a_path();
+    assert_eq!(run_json(&done.path("kept"))["target"]["kept"]["cwd"], Value::Null);
+    let said = rerun(&done, &["kept", "--run-archived-command", "--evidence", "again"]);
+    said.exits(0);
+
+    let harness = Harness::new().target(&Profile::plain());
+    fs::create_dir(harness.path("sub")).unwrap();
+    let done = harness
+        .words(&["--cwd", "sub", "--evidence", "kept"])
+        .case(CASE)
+        .run_human();
+    done.exits(0);
+    let cwd = run_json(&done.path("kept"))["target"]["kept"]["cwd"].clone();
+    assert!(cwd.as_str().is_some_and(|cwd| cwd.ends_with("/sub")), "{cwd}");
+    let asked = rerun(&done, &["kept"]);
+    assert!(
+        asked.stderr.contains("it names: working directory /"),
+        "{}",
+        asked.stderr
+    );
+    let said = rerun(&done, &["kept", "--run-archived-command", "--evidence", "again"]);
+    said.exits(0);
+    assert_eq!(run_json(&done.path("again"))["target"]["kept"]["cwd"], cwd);
+}
+
+/// Evidence of an older harness names the folder that it was called in.
+#[test]
+fn a_working_directory_that_is_not_here_is_told_with_the_way_out() {
+    let done = by_a_path();
+    change(&done.path("kept"), "run.json", |run| {
+        run["target"]["kept"]["cwd"] = json!("/nowhere/of/another/machine");
+    });
+    rerun(&done, &["kept", "--run-archived-command"])
+        .exits(2)
+        .says_only(&["the working directory /nowhere/of/another/machine, which is not here; add --cwd DIR (`--cwd .`"]);
+    assert!(!done.path("evidence").exists());
+    let words = ["kept", "--run-archived-command", "--cwd", ".", "--format", "json"];
+    let document = document(rerun(&done, &words).exits(0));
+    let repeat = document["run"]["cases"][0]["repeat"].as_str().unwrap();
+    assert!(repeat.ends_with(" --cwd . --run-archived-command"), "{repeat}");
+}
+
 #[test]
 fn a_command_in_place_of_the_one_that_was_kept() {
     let done = kept(&Profile::plain());

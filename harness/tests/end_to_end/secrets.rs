@@ -8,7 +8,7 @@ use harness::digest::sha256_file;
 use harness::record::ArchiveFile;
 use serde_json::{Value, json};
 
-use crate::support::forge::seal_again;
+use crate::support::forge::{change, seal_again};
 use crate::support::profile::{Profile, plain_server};
 use crate::support::run::{Done, Harness, Report, files};
 
@@ -148,6 +148,107 @@ fn masked_evidence_is_judged_alike_and_tells_what_was_masked() {
         .call(&["export"]);
     again.exits(0);
     assert!(fs::read(done.path("again.zip")).unwrap() == archive);
+}
+
+/// A server that gives out its key as the receipt of an order: what a reply disclosed is a fact, and a mask is none.
+fn telling() -> Profile {
+    let line = format!(
+        r#"{} "$@" | sed -u "s/\(receipt[\\]*\":[\\]*\"\)[0-9a-f]*/\1$API_KEY/g""#,
+        plain_server().display()
+    );
+    (Profile::plain().launcher(&["sh", "-c", &line, "sh"])).secret("API_KEY", "random:32")
+}
+
+fn disclosing() -> Done {
+    let report = Harness::new()
+        .target(&telling())
+        .case("lost-reply")
+        .words(&["--evidence", "run"])
+        .run();
+    report.exits(0);
+    let disclosed = report.fact("lost-reply", "/retry/disclosed");
+    assert_eq!(disclosed[0].as_str().map(str::len), Some(64), "{disclosed}");
+    report.done
+}
+
+#[test]
+fn a_fact_made_of_what_is_masked_comes_out_of_the_masked_record() {
+    let done = disclosing();
+    let before = sha256_file(&done.path("run/cases/lost-reply/verdict.json")).unwrap();
+    export(&done, &["--redact"]).exits(0);
+    let masked = done.verify(&done.path("run.zip"));
+    assert_eq!((masked.code, masked.findings()), (0, vec![]));
+    let told = format!("cases/lost-reply/verdict.json: judged again, from what is masked; sha256 before {before}");
+    let redacted = masked.json["redacted"].as_array().unwrap();
+    assert!(redacted.contains(&json!(told)), "{told} is not in {redacted:#?}");
+
+    let folder = done.path("unpacked");
+    fs::create_dir(&folder).unwrap();
+    let archive = ArchiveFile::open(&done.path("run.zip")).unwrap();
+    archive.unpack(&folder).unwrap();
+    let verdict = |folder: &Path| -> Value {
+        serde_json::from_slice(&fs::read(folder.join("cases/lost-reply/verdict.json")).unwrap()).unwrap()
+    };
+    let (was, now) = (verdict(&done.path("run")), verdict(&folder));
+    for key in ["verdict", "reason", "checks"] {
+        assert_eq!(was[key], now[key], "{key}");
+    }
+    assert_eq!(now["facts"]["retry"]["disclosed"], json!([]));
+    assert_eq!(was["facts"]["end"], now["facts"]["end"]);
+    // A fact that is another one is named.
+    change(&folder, "cases/lost-reply/verdict.json", |verdict| {
+        verdict["facts"]["retry"]["disclosed"] = json!(["x"]);
+    });
+    let findings = done.verify(&folder).findings().join("\n");
+    assert!(findings.contains("it differs in facts (retry.disclosed)"), "{findings}");
+}
+
+/// A check is about what was disclosed: without the text nothing would have been.
+#[test]
+fn what_would_be_judged_otherwise_without_the_secret_is_not_handed_on() {
+    let text = &harness::case::Catalogue::embedded().get("lost-reply").unwrap().text;
+    let own = text
+        .replace("\"lost-reply\"", "\"tells\"")
+        .replace("number   = 3\n", "");
+    let check = "[[check]]\nid = \"tells-nothing\"\nbasis = \"contract\"\nsay = \"the retry tells\"\nexpect = { \"retry.disclosed\" = [] }\n";
+    let report = Harness::new()
+        .file("tells.toml", &format!("{own}{check}"))
+        .target(&telling())
+        .words(&["--case-file", "tells.toml", "--evidence", "run"])
+        .run();
+    report.exits(1);
+    let refused = export(&report.done, &["--redact"]);
+    refused.exits(1);
+    refused.says_only(&["tells: it would be pass and not fail", "nothing is handed on"]);
+    assert!(!report.done.path("run.zip").exists());
+}
+
+#[test]
+fn whoever_reads_masked_evidence_is_told_that_it_was_masked() {
+    let done = leaking();
+    export(&done, &["--redact"]).exits(0);
+    let told = "masked before this was handed on";
+    for (command, words) in [
+        ("show", vec!["run.zip"]),
+        ("show", vec!["run.zip", "lost-reply"]),
+        ("report", vec!["run.zip"]),
+        ("report", vec!["run.zip", "--html", "-"]),
+    ] {
+        let said = done.then().words(&words).call(&[command]);
+        said.exits(0);
+        assert_eq!(
+            said.stdout.matches(told).count(),
+            1,
+            "{command} {words:?}: {}",
+            said.stdout
+        );
+        let plain: Vec<&str> = words
+            .iter()
+            .map(|word| if *word == "run.zip" { "run" } else { word })
+            .collect();
+        let said = done.then().words(&plain).call(&[command]);
+        assert!(!said.stdout.contains(told), "{command} {plain:?}");
+    }
 }
 
 /// Who changes a masked file, and makes the digests fit, is found out by the list of what was masked.
@@ -311,6 +412,23 @@ fn an_archive_is_signed_and_attested_and_one_that_is_not_says_so() {
         missing.stdout
     );
     is_refused(&missing);
+}
+
+#[test]
+fn of_a_planted_defect_nothing_is_attested() {
+    let profile = Profile::plain()
+        .artifact(&plain_server().display().to_string())
+        .part("defects", "env = \"DEFECT\"");
+    let report = Harness::new()
+        .target(&profile)
+        .case("lost-reply")
+        .defect("anything")
+        .words(&["--evidence", "run"])
+        .run();
+    let refused = export(&report.done, &["--attest", "statement.json"]);
+    refused.exits(2);
+    refused.says_only(&["--attest: the run has the planted defect `anything`, so it says nothing about the artifact"]);
+    assert!(!report.done.path("run.zip").exists() && !report.done.path("statement.json").exists());
 }
 
 #[test]

@@ -11,10 +11,11 @@ use serde::Serialize;
 use super::super::{ExitStatus, Format, refuse, refuse_standard_output};
 use super::{Fresh, exists};
 use crate::counted::counted;
-use crate::record::{Found, Packed, RUN_FILE, Run};
+use crate::record::{Evidence, EvidenceError, Found, Packed, RUN_FILE, Run};
 use crate::report::{NamedArchive, Printer, Statement, Style, attestation, plain, span};
 use crate::secrets::{FileFind, RedactError, Redacted, SearchedFolder, Unsought, redact_into, search_folder};
 use crate::signature::{self, SignatureError, signature_of};
+use crate::verify::{judge_masked, verify};
 
 /// More finds than this are counted and not shown.
 const SHOWN_MAX: usize = 100;
@@ -125,8 +126,10 @@ impl HandingOnArguments {
         let failed = |error: std::io::Error| (format!("make a temporary folder: {error}"), ExitStatus::Inconclusive);
         let copy = tempfile::tempdir().map_err(failed)?;
         let into = copy.path().join("masked");
-        let redacted =
-            redact_into(evidence, &searched.finds, &into, here).map_err(|error| (error.to_string(), status(&error)))?;
+        let judge = |masked: &Evidence| judge_masked(evidence, masked);
+        let redacted = redact_into(evidence, &searched.finds, &into, here, judge)
+            .map_err(|error| (error.to_string(), status(&error)))?;
+        still_verifies(evidence, &into)?;
         Ok(Prepared {
             folder: into,
             searched,
@@ -227,11 +230,30 @@ fn found_secrets(searched: SearchedFolder, next: &str) -> Refusal {
 
 fn status(error: &RedactError) -> ExitStatus {
     match error {
-        RedactError::NotWhole(_) | RedactError::Twice | RedactError::Left(_) | RedactError::Breaks { .. } => {
-            ExitStatus::Failed
-        }
+        RedactError::NotWhole(_)
+        | RedactError::Twice
+        | RedactError::Left(_)
+        | RedactError::Breaks { .. }
+        | RedactError::Concludes(_) => ExitStatus::Failed,
         RedactError::Search(_) | RedactError::Evidence(_) => ExitStatus::Inconclusive,
     }
+}
+
+/// Whoever gets masked evidence finds in it what is found in the run; of a run with differences it has them too.
+fn still_verifies(evidence: &Evidence, masked: &Path) -> Result<(), Refusal> {
+    let failed = |error: EvidenceError| Refusal::from((error.to_string(), ExitStatus::Inconclusive));
+    let masked = verify(&Evidence::open(masked).map_err(failed)?).map_err(failed)?;
+    let Some(finding) = masked.findings.first() else {
+        return Ok(());
+    };
+    if !verify(evidence).map_err(failed)?.findings.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "nothing was written: with what was found masked the evidence does not hold any more: {finding}; mend the server, or \
+         leave the case out"
+    );
+    Err((message, ExitStatus::Failed).into())
 }
 
 /// The run of which something is attested; whether that is possible is known before anything is written.

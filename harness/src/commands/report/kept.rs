@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::super::ExitStatus;
 use super::super::run::status::judge_run;
 use super::super::show::glance::{self, JSON_BYTES_MAX, folder};
+use super::super::target_arguments::quoted;
 use super::repeat;
 use crate::baseline;
 use crate::case::Case;
@@ -12,7 +13,7 @@ use crate::plan::Plan;
 use crate::record::{Body, CaseVerdict, Evidence, Line, NothingRunKind, Reader, Run, RunState, Verdict};
 use crate::report::{
     CaseGlance, CaseReport, ControlReport, OperationReport, Printer, RunGlance, RunReport, RunTotals, Style, plain,
-    show_case, show_end, show_overview, show_server, show_target, span,
+    show_case, show_end, show_masked, show_overview, show_server, show_target, span,
 };
 
 /// The evidence of a run, read once.
@@ -66,16 +67,26 @@ impl Kept {
         }
     }
 
+    /// The controls that nobody named.
+    pub(super) fn uncounted(&self) -> Vec<String> {
+        let run = self.glance.run.as_deref();
+        let is_named = |id: &String| run.is_none_or(|run| run.named.contains(id));
+        let controls = self.cases.iter().filter(|kept| self.control_of(kept).is_some());
+        let ids = controls.map(|kept| kept.glance.case.clone());
+        ids.filter(|id| !is_named(id)).collect()
+    }
+
     /// How many of each verdict there are, of what was asked for. As in the run, a control counts where it was named.
     pub(super) fn totals(&self) -> RunTotals {
         let run = self.glance.run.as_deref();
         let is_among = |kept: &&KeptCase, ids: fn(&Run) -> &Vec<String>| {
             run.is_none_or(|run| ids(run).contains(&kept.glance.case))
         };
-        let counted = self.cases.iter().filter(|kept| {
-            is_among(kept, |run| &run.requested)
-                && (self.control_of(kept).is_none() || is_among(kept, |run| &run.named))
-        });
+        let uncounted = self.uncounted();
+        let counted = self
+            .cases
+            .iter()
+            .filter(|kept| is_among(kept, |run| &run.requested) && !uncounted.contains(&kept.glance.case));
         let mut totals = RunTotals::default();
         for summary in counted.filter_map(|kept| kept.glance.verdict.as_ref()) {
             totals.add(summary.verdict);
@@ -101,6 +112,7 @@ impl Kept {
             let control = self.control_of(kept);
             show_case(printer, defined, case, control.as_ref());
         }
+        show_masked(printer, self.glance.masked.as_deref());
         if !self.glance.sealed {
             let text = "there is no SHA256SUMS: the evidence is not whole";
             printer.line(&[span(Style::Odd, "INCOMPLETE "), plain(text)]);
@@ -135,7 +147,7 @@ impl Kept {
             match nothing.kind {
                 NothingRunKind::DidNotStart => {
                     report.did_not_start = reason;
-                    report.frames = Some(format!("harness show {} probe --stderr", self.word));
+                    report.frames = Some(format!("harness show {} probe --stderr", quoted(&self.word)));
                 }
                 NothingRunKind::Blind | NothingRunKind::NotOffered => report.blind = reason,
             }

@@ -11,6 +11,7 @@ use clap::Args;
 
 use self::kept::Kept;
 use super::taken::{self, Opened};
+use super::target_arguments::quoted;
 use super::{ExitStatus, Format, is_standard_output, named_archive, refuse};
 use crate::matrix::BASELINE;
 use crate::record::{Evidence, Found, ProofFolder};
@@ -95,7 +96,8 @@ fn is_proof(folder: &ProofFolder) -> String {
     };
     format!(
         "{root} is a proof, and a report is of one run; name one of its runs, such as {root}/{one} (it has {}{more}); \
-         `harness show {root}` says what came of each",
-        shown.join(", ")
+         `harness show {}` says what came of each",
+        shown.join(", "),
+        quoted(&root.to_string())
     )
 }

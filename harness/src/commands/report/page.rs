@@ -26,6 +26,7 @@ pub(super) fn of(kept: &Kept) -> String {
     let of = HtmlOf {
         glance: &kept.glance,
         totals: kept.totals(),
+        uncounted: &kept.uncounted(),
         exit: &exit,
         seal: seal.as_deref(),
         word: &word,

@@ -1,7 +1,7 @@
 //! What evidence says of a run, as far as it can be run again: cases, target, and what of it nobody has agreed to.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Taken;
 use crate::case::{self, Case, Catalogue, Selection};
@@ -9,7 +9,9 @@ use crate::diff::Side;
 use crate::digest;
 use crate::document::DOCUMENT_BYTES_MAX;
 use crate::record::{RerunOf, Run, SUMS_FILE};
-use crate::target::{KeptSecret, KeptTarget, Seed, Target, TargetSource, TargetWords, built_in_named, literal, locate};
+use crate::target::{
+    KeptSecret, KeptTarget, Seed, Target, TargetSource, TargetWords, built_in_named, literal, locate, set_cwd,
+};
 
 /// More cases than this are not repeated.
 const CASES_MAX: usize = 1_000;
@@ -31,6 +33,8 @@ pub(super) struct Archived {
 pub(super) struct Asked<'a> {
     pub(super) profile: Option<&'a Path>,
     pub(super) command: &'a [String],
+    /// The working directory that the user names.
+    pub(super) cwd: Option<&'a str>,
     /// Whether what the evidence names may be run.
     pub(super) is_agreed: bool,
 }
@@ -193,14 +197,32 @@ pub(super) fn target(run: &Run, asked: &Asked<'_>, folder: &Path) -> Result<(Tar
         return Ok((target, Vec::new()));
     }
     if run.target.source == TargetSource::BuiltIn && asked.command.is_empty() {
-        return Ok(built_in(run, folder)?);
+        let (mut target, notes) = built_in(run, folder)?;
+        if let Some(cwd) = asked.cwd {
+            set_cwd(&mut target, folder, cwd);
+        }
+        return Ok((target, notes));
     }
     let (Some(mut target), Some(kept)) = (run.target.whole(), run.target.kept.as_deref()) else {
         let message = "its run.json does not keep enough of the target to launch it (an older harness made it): describe the server \
                        in a profile and add --target FILE";
         return Err(message.to_owned().into());
     };
-    let would_run = named(run, kept, asked.command.is_empty());
+    let is_own_command = !asked.command.is_empty();
+    match asked.cwd {
+        Some(cwd) => set_cwd(&mut target, folder, cwd),
+        None if is_own_command || kept.cwd.is_none() => {
+            let base = if is_own_command {
+                folder.to_path_buf()
+            } else {
+                base(run, folder)
+            };
+            target.launch.cwd = Some(literal(&base.display().to_string()));
+        }
+        None => {}
+    }
+    let cwd = target.launch.cwd.clone().unwrap_or_default();
+    let would_run = named(run, kept, (!is_own_command).then_some(cwd.as_str()));
     if !would_run.is_empty() && !asked.is_agreed {
         let what = if asked.command.is_empty() {
             "add --run-archived-command, or name a server of your own with -- COMMAND or --target FILE"
@@ -214,12 +236,27 @@ pub(super) fn target(run: &Run, asked: &Asked<'_>, folder: &Path) -> Result<(Tar
             would_run,
         });
     }
-    if !asked.command.is_empty() {
+    if is_own_command {
         target.source = TargetSource::Command;
         target.launch.command = asked.command.to_vec();
-        target.launch.cwd = Some(literal(&folder.display().to_string()));
+    }
+    // With a placeholder in it the folder is made for the run.
+    if asked.cwd.is_none() && !cwd.contains('{') && !Path::new(&cwd).is_dir() {
+        let message = format!(
+            "the evidence names the working directory {cwd}, which is not here; add --cwd DIR (`--cwd .` for this folder)"
+        );
+        return Err(message.into());
     }
     Ok((target, Vec::new()))
+}
+
+/// Where the server works if nobody said so: relative paths of a profile mean its own folder, those of a command line this one.
+fn base(run: &Run, folder: &Path) -> PathBuf {
+    let TargetSource::Profile(path) = &run.target.source else {
+        return folder.to_path_buf();
+    };
+    let base = folder.join(path.parent().unwrap_or(Path::new("")));
+    if base.is_dir() { base } else { folder.to_path_buf() }
 }
 
 /// The reference server that this binary carries: whatever the evidence says how it was launched, this one is.
@@ -238,8 +275,9 @@ fn built_in(run: &Run, folder: &Path) -> Result<(Target, Vec<String>), String> {
     Ok((target, (!is_as_it_is).then(|| note.to_owned()).into_iter().collect()))
 }
 
-/// Everything that would be run, read or set because the evidence says so, a line each. `with_command`: its command too.
-fn named(run: &Run, kept: &KeptTarget, with_command: bool) -> Vec<String> {
+/// Everything that would be run, read or set because the evidence says so, a line each. `cwd` is where its command would be
+/// run, if that is.
+fn named(run: &Run, kept: &KeptTarget, cwd: Option<&str>) -> Vec<String> {
     let target = &run.target;
     let words = |words: &[String]| {
         words
@@ -249,9 +287,9 @@ fn named(run: &Run, kept: &KeptTarget, with_command: bool) -> Vec<String> {
             .join(" ")
     };
     let mut lines = Vec::new();
-    if with_command {
+    if let Some(cwd) = cwd {
         lines.push(format!("command {}", words(&target.command)));
-        lines.extend(kept.cwd.iter().map(|cwd| format!("working directory {cwd}")));
+        lines.push(format!("working directory {cwd}"));
     }
     lines.extend(target.kill.iter().map(|kill| format!("kill command {}", words(kill))));
     for (role, command) in &target.processes {

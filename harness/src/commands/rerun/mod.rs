@@ -46,6 +46,9 @@ pub(super) struct RerunArguments {
     /// Run the commands and set the variables that the evidence names. They are printed without this
     #[arg(long, conflicts_with = "target")]
     run_archived_command: bool,
+    /// Working directory of the server, in place of the one that the evidence names; a template, relative to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    cwd: Option<String>,
     /// No wait of a case is longer than this many seconds; that of the run when absent
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: Option<u64>,
@@ -123,6 +126,7 @@ fn prepared(
     let asked = archived::Asked {
         profile: arguments.target.as_deref(),
         command: &arguments.command,
+        cwd: arguments.cwd.as_deref(),
         is_agreed: arguments.run_archived_command,
     };
     let (target, notes) = archived::target(side.run(), &asked, &folder).map_err(|refused| {
@@ -171,6 +175,9 @@ fn repeat_words(arguments: &RerunArguments) -> String {
     let mut words = Vec::new();
     if let Some(target) = &arguments.target {
         words.push(format!("--target {}", quoted(&target.display().to_string())));
+    }
+    if let Some(cwd) = &arguments.cwd {
+        words.push(format!("--cwd {}", quoted(cwd)));
     }
     if arguments.run_archived_command {
         words.push("--run-archived-command".to_owned());

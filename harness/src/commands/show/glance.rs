@@ -2,12 +2,13 @@
 
 use crate::baseline::{self, BaselineReport};
 use crate::case::{self, Case, is_name_of};
+use crate::counted::counted;
 use crate::digest;
 use crate::document::{DOCUMENT_BYTES_MAX, nearest};
 use crate::plan::Plan;
 use crate::record::{
-    Body, CaseSummary, CaseVerdict, Line, Observation, RUN_FILE, RUN_FORMAT, Reader, ReaderError, Run, SUMS_FILE,
-    Verdict,
+    Body, CaseSummary, CaseVerdict, Line, Observation, REDACTIONS_FILE, RUN_FILE, RUN_FORMAT, Reader, ReaderError,
+    Redactions, Run, SUMS_FILE, Verdict,
 };
 use crate::report::{CaseGlance, Glance, RunGlance};
 
@@ -48,12 +49,30 @@ pub(in crate::commands) fn glance(evidence: &str, reader: &Reader) -> RunGlance 
         format: SHOW_FORMAT,
         evidence: evidence.to_owned(),
         sealed: reader.head(SUMS_FILE, 0).is_ok(),
+        masked: masked(reader),
         baseline: run.as_deref().and_then(|run| compared(reader, run)),
         probe: record(reader, PROBE).ok().map(|(glance, _)| glance),
         cases: cases.iter().map(|id| case_glance(reader, run.as_deref(), id)).collect(),
         run,
         problem,
     }
+}
+
+/// What was masked before the evidence was handed on, in a sentence; `harness verify` looks whether that is so.
+pub(super) fn masked(reader: &Reader) -> Option<String> {
+    let redactions: Redactions = match reader.json(REDACTIONS_FILE, JSON_BYTES_MAX) {
+        Ok(redactions) => redactions,
+        Err(ReaderError::Absent) => return None,
+        Err(error) => return Some(format!("{REDACTIONS_FILE}: {error}")),
+    };
+    let masked = redactions.files.iter().filter(|file| !file.masked.is_empty());
+    let (files, places) = masked.fold((0, 0), |(files, places), file| (files + 1, places + file.masked.len()));
+    Some(format!(
+        "{} in {} masked before this was handed on, and digests, counts and verdicts are those of the masked bytes; \
+         {REDACTIONS_FILE} lists them",
+        counted(places, "place was", "places were"),
+        counted(files, "file", "files"),
+    ))
 }
 
 /// The case that a word names, none where it names the handshake, or what is wrong with the word.

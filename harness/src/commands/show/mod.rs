@@ -12,10 +12,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::glance::{PROBE, SHOW_FORMAT, folder, glance, observation, part};
+use super::target_arguments::quoted;
 use super::{ExitStatus, Format, named_archive, refuse, story, taken};
 use crate::record::{Body, Event, Found, Line, Reader, ReaderError};
 use crate::report::{
-    CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_overview, span,
+    CaseGlance, Printer, Style, Timeline, TimelineOptions, plain, show_case_heading, show_masked, show_overview, span,
 };
 
 /// How much of one log is shown (bytes).
@@ -187,6 +188,7 @@ impl Shown<'_> {
             ]),
         }
         printer.line(&[span(Style::Dim, "record       "), plain(self.record())]);
+        show_masked(printer, glance::masked(&self.reader).as_deref());
         printer.blank();
         let mut timeline = Timeline::new(printer, self.options());
         let (mut last, mut ended) = (None, false);
@@ -239,7 +241,8 @@ impl Shown<'_> {
 
     /// How to see what was left out.
     fn hint(&self, shortened: usize, printer: &mut Printer) {
-        let again = format!("harness show {} {}", self.arguments.run.display(), self.name());
+        let run = quoted(&self.arguments.run.display().to_string());
+        let again = format!("harness show {run} {}", self.name());
         let cut = if shortened > 0 {
             format!("; `+N bytes` of {shortened} frames")
         } else {

@@ -40,7 +40,7 @@ pub(super) fn write(markup: &mut Markup, of: &HtmlCase<'_>, gathered: &Gathered,
         |markup| {
             write_head(markup, of, &heading);
             let says = says(of, gathered);
-            markup.leaf("p", &[("class", "sentence")], &says);
+            markup.prose("p", &[("class", "sentence")], &says);
             let mut attributes = vec![("class", "all")];
             if is_open {
                 attributes.push(("open", ""));
@@ -69,7 +69,7 @@ fn write_head(markup: &mut Markup, of: &HtmlCase<'_>, heading: &str) {
         markup.leaf("p", &[("class", "aside")], &parts.join(" · "));
     });
     if let Some(title) = glance.title.as_deref().or(of.about) {
-        markup.leaf("p", &[("class", "case-title")], title);
+        markup.prose("p", &[("class", "case-title")], title);
     }
 }
 
@@ -131,8 +131,8 @@ fn says(of: &HtmlCase<'_>, gathered: &Gathered) -> String {
 fn write_body(markup: &mut Markup, of: &HtmlCase<'_>, gathered: &Gathered, id: &str, says: &str) {
     if let Some(case) = of.case {
         markup.element("dl", &[("class", "facts")], |markup| {
-            fact(markup, "Proves", &case.proves);
-            fact(markup, "Matters", &case.matters);
+            fact_in_prose(markup, "Proves", &case.proves);
+            fact_in_prose(markup, "Matters", &case.matters);
         });
     }
     if !gathered.scene.marks.is_empty() {
@@ -174,6 +174,14 @@ fn write_picture(markup: &mut Markup, of: &HtmlCase<'_>, gathered: &Gathered, id
     let title = format!("Sequence of {name}");
     let description = format!("{says} The list “Step by step” below says in order everything that is drawn.");
     let label = format!("Picture of {name}");
+    let hint = "Wider than this screen: the store, and what was counted in it, is at the right edge. Scroll the picture sideways, \
+                or turn the device.";
+    let class = if picture::is_wide(&gathered.scene) {
+        "aside sideways wide"
+    } else {
+        "aside sideways"
+    };
+    markup.leaf("p", &[("class", class)], hint);
     let attributes = [
         ("class", "scroll"),
         ("tabindex", "0"),
@@ -205,7 +213,7 @@ fn write_remarks(markup: &mut Markup, of: &HtmlCase<'_>) {
             markup.element("li", &[], |markup| {
                 markup.leaf("span", &[("class", class)], label);
                 markup.text(" ");
-                markup.leaf("span", &[], text);
+                markup.prose("span", &[], text);
             });
         }
     });
@@ -216,6 +224,14 @@ pub(super) fn fact(markup: &mut Markup, term: &str, text: &str) {
     markup.element("div", &[], |markup| {
         markup.leaf("dt", &[], term);
         markup.leaf("dd", &[], text);
+    });
+}
+
+/// A term and what our own words say of it.
+fn fact_in_prose(markup: &mut Markup, term: &str, text: &str) {
+    markup.element("div", &[], |markup| {
+        markup.leaf("dt", &[], term);
+        markup.prose("dd", &[], text);
     });
 }
 

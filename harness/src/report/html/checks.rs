@@ -68,7 +68,7 @@ fn write_check(
                         markup.leaf("span", &[("class", "star")], " ★");
                     }
                     if let Some(say) = &check.say {
-                        markup.leaf("p", &[("class", "say")], say);
+                        markup.prose("p", &[("class", "say")], say);
                     }
                 });
                 markup.element("td", &[("rowspan", &span)], |markup| {
@@ -152,6 +152,6 @@ fn write_basis(markup: &mut Markup, basis: Basis, whose: Option<String>) {
     }
     if let Some(whose) = whose {
         let class = if is_quoted { "aside" } else { "whose" };
-        markup.leaf("p", &[("class", class)], &whose);
+        markup.prose("p", &[("class", class)], &whose);
     }
 }

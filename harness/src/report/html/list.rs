@@ -28,7 +28,7 @@ pub(super) fn write(markup: &mut Markup, gathered: &Gathered, id: &str, show: &s
         for (step, items) in &groups {
             markup.element("li", &[], |markup| {
                 match step {
-                    Some((number, does)) => markup.leaf("h4", &[], &format!("{number}  {does}")),
+                    Some((number, does)) => markup.prose("h4", &[], &format!("{number}  {does}")),
                     None => markup.leaf("h4", &[], "Before the first step"),
                 }
                 markup.element("ol", &[("class", "events")], |markup| {
@@ -101,8 +101,10 @@ fn write_frame(
         markup.element("summary", &[], |markup| {
             let arrow = if frame.to_server { "→ " } else { "← " };
             markup.leaf("span", &[("class", "way"), ("aria-hidden", "true")], arrow);
+            // Words of the server are in it: a backtick may be its own.
             for told in told {
-                parts(markup, told, lead);
+                label(markup, told);
+                markup.leaf("span", &[], said(told, lead));
             }
         });
         let attributes = name.map(|name| ("id", name));
@@ -133,13 +135,19 @@ fn write_frame(
 }
 
 fn sentence(markup: &mut Markup, told: &Told, lead: &str) {
-    markup.element("p", &[], |markup| parts(markup, told, lead));
+    markup.element("p", &[], |markup| {
+        label(markup, told);
+        markup.prose("span", &[], said(told, lead));
+    });
 }
 
-fn parts(markup: &mut Markup, told: &Told, lead: &str) {
+fn label(markup: &mut Markup, told: &Told) {
     markup.leaf("span", &[("class", class(told.style))], &told.label);
     markup.text(" ");
-    markup.leaf("span", &[], told.text.strip_prefix(lead).unwrap_or(&told.text));
+}
+
+fn said<'a>(told: &'a Told, lead: &str) -> &'a str {
+    told.text.strip_prefix(lead).unwrap_or(&told.text)
 }
 
 /// The look of a style.

@@ -28,6 +28,19 @@ impl Markup {
         self.element(name, attributes, |markup| markup.text(text));
     }
 
+    /// An element that holds a sentence of ours, in which backticks stand around what is a name or a value.
+    pub(super) fn prose(&mut self, name: &'static str, attributes: Attributes<'_>, text: &str) {
+        self.element(name, attributes, |markup| {
+            let mut rest = text;
+            while let Some((before, (code, after))) = in_backticks(rest) {
+                markup.text(before);
+                markup.leaf("code", &[], code);
+                rest = after;
+            }
+            markup.text(rest);
+        });
+    }
+
     /// An element that holds a text in which no other element may stand: `title`, and everything in a picture.
     pub(super) fn words(&mut self, name: &'static str, attributes: Attributes<'_>, text: &str) {
         self.element(name, attributes, |markup| {
@@ -92,6 +105,12 @@ impl Markup {
     }
 }
 
+/// What stands before, between and behind the first pair of backticks.
+fn in_backticks(text: &str) -> Option<(&str, (&str, &str))> {
+    let (before, rest) = text.split_once('`')?;
+    Some((before, rest.split_once('`').filter(|(code, _)| !code.is_empty())?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +126,16 @@ mod tests {
         assert_eq!(
             markup.into_text(),
             "<p id=\"a&quot; onload=&quot;x\"><b>&lt;/b&gt;&lt;script&gt;</b><title>\\u{202e}</title><br/></p>"
+        );
+    }
+
+    #[test]
+    fn what_stands_in_backticks_is_code_and_a_single_one_stays() {
+        let mut markup = Markup::default();
+        markup.prose("p", &[], "the contract `<a>` and `b`, `c");
+        assert_eq!(
+            markup.into_text(),
+            "<p>the contract <code>&lt;a&gt;</code> and <code>b</code>, `c</p>"
         );
     }
 

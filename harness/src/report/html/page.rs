@@ -37,6 +37,8 @@ pub struct HtmlOf<'a> {
     pub glance: &'a RunGlance,
     /// How many of each verdict among the requested cases, as the run counted them.
     pub totals: RunTotals,
+    /// The controls that nobody named, which are not counted among them.
+    pub uncounted: &'a [String],
     /// What `harness run` exited with, as far as it follows from the evidence, in words.
     pub exit: &'a str,
     /// SHA-256 of `SHA256SUMS`, where it is there.
@@ -92,7 +94,7 @@ pub fn html_page(of: &HtmlOf<'_>, write_cases: impl FnOnce(&mut HtmlCases<'_>)) 
             markup.element("header", &[], |markup| write_about(markup, of));
             markup.line_end();
             markup.element("main", &[], |markup| {
-                write_verdicts(markup, of.glance);
+                write_verdicts(markup, of);
                 write_baseline(markup, of.glance);
                 write_cases(&mut HtmlCases {
                     markup,
@@ -216,6 +218,7 @@ fn write_about(markup: &mut Markup, of: &HtmlOf<'_>) {
         if let Some(run) = &glance.run {
             write_target(markup, run);
             write_when(markup, run);
+            write_cases_asked(markup, run, of.uncounted);
         }
         fact(markup, "Exit code", of.exit);
         fact(markup, "Evidence", &glance.evidence);
@@ -236,6 +239,9 @@ fn write_alerts(markup: &mut Markup, glance: &RunGlance) {
         let state = run.map(|run| run.state);
         alerts.push(("INCOMPLETE", incomplete(glance.sealed, state).to_owned()));
     }
+    if let Some(masked) = &glance.masked {
+        alerts.push(("REDACTED", masked.clone()));
+    }
     if let Some(nothing) = run.and_then(|run| run.nothing_run.as_ref()) {
         alerts.push((nothing.kind.word(), nothing.reason.clone()));
     }
@@ -255,8 +261,9 @@ fn write_target(markup: &mut Markup, run: &Run) {
     }
     if let Some(server) = &run.server {
         let name = server.name.as_deref().unwrap_or("a server without a name");
-        let version = server.version.as_deref().unwrap_or_default();
-        let text = format!("{name} {version}, MCP {}", server.protocol);
+        let version = server.version.as_deref().filter(|version| !version.is_empty());
+        let version = version.map_or(String::new(), |version| format!(" {version}"));
+        let text = format!("{name}{version}, MCP {}", server.protocol);
         fact(markup, "Says it is", &cut(&text, REASON_CHARS_MAX));
     }
     for artifact in &run.target.artifacts {
@@ -285,12 +292,27 @@ fn write_when(markup: &mut Markup, run: &Run) {
         "Seed",
         &format!("{}, nonce {}", run.naming.seed, run.naming.nonce),
     );
-    let catalogue = counted(run.catalogue.len(), "case", "cases");
-    let text = format!("{} asked for; the catalogue has {catalogue}", run.requested.len());
-    fact(markup, "Cases", &text);
 }
 
-fn write_verdicts(markup: &mut Markup, glance: &RunGlance) {
+/// How many cases there are, so that the numbers of the heading add up.
+fn write_cases_asked(markup: &mut Markup, run: &Run, uncounted: &[String]) {
+    let uncounted = uncounted.iter().filter(|id| run.requested.contains(id)).count();
+    let controls = match uncounted {
+        0 => String::new(),
+        1 => ", one of them a control, which is not counted above".to_owned(),
+        count => format!(", {count} of them controls, which are not counted above"),
+    };
+    let catalogue = counted(run.catalogue.len(), "case", "cases");
+    let asked = run.requested.len();
+    fact(
+        markup,
+        "Cases",
+        &format!("{asked} asked for{controls}; the catalogue has {catalogue}"),
+    );
+}
+
+fn write_verdicts(markup: &mut Markup, of: &HtmlOf<'_>) {
+    let glance = of.glance;
     let attributes = [
         ("class", "verdicts"),
         ("id", "verdicts"),
@@ -312,7 +334,7 @@ fn write_verdicts(markup: &mut Markup, glance: &RunGlance) {
             });
             markup.element("tbody", &[], |markup| {
                 for (index, case) in glance.cases.iter().enumerate() {
-                    write_verdict(markup, glance, case, &case_id(index + 1));
+                    write_verdict(markup, of, case, &case_id(index + 1));
                 }
             });
         });
@@ -320,7 +342,7 @@ fn write_verdicts(markup: &mut Markup, glance: &RunGlance) {
     markup.line_end();
 }
 
-fn write_verdict(markup: &mut Markup, glance: &RunGlance, case: &CaseGlance, id: &str) {
+fn write_verdict(markup: &mut Markup, of: &HtmlOf<'_>, case: &CaseGlance, id: &str) {
     markup.element("tr", &[], |markup| {
         markup.element("td", &[], |markup| badge(markup, case));
         markup.element("th", &[("scope", "row")], |markup| {
@@ -329,15 +351,17 @@ fn write_verdict(markup: &mut Markup, glance: &RunGlance, case: &CaseGlance, id:
             if let Some(number) = case.number {
                 markup.leaf("span", &[("class", "aside")], &format!(" {number:02}"));
             }
-            if !is_requested(glance, case) {
+            if !is_requested(of.glance, case) {
                 markup.leaf("span", &[("class", "aside")], " run as a control");
+            } else if of.uncounted.contains(&case.case) {
+                markup.leaf("span", &[("class", "aside")], " a control, not counted above");
             }
             if let Some(title) = &case.title {
-                markup.leaf("p", &[("class", "case-title")], title);
+                markup.prose("p", &[("class", "case-title")], title);
             }
             let reason = case.verdict.as_ref().and_then(|summary| summary.reason.as_ref());
             if let Some(reason) = reason {
-                markup.leaf("p", &[("class", "say")], &cut(reason, REASON_CHARS_MAX));
+                markup.prose("p", &[("class", "say")], &cut(reason, REASON_CHARS_MAX));
             }
         });
         let time = case.verdict.as_ref();

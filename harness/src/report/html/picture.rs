@@ -19,6 +19,9 @@ const LANE_MIN: usize = 130;
 /// How wide a picture is where that is possible.
 const WIDTH: usize = 1128;
 
+/// So many processes can be read where a picture is made as narrow as a phone.
+const LANES_NARROW: usize = 3;
+
 /// How wide a flag at the store is.
 const FLAG: usize = 214;
 
@@ -42,6 +45,11 @@ pub(super) struct Named<'a> {
     pub(super) description: &'a str,
 }
 
+/// Whether a picture has so many lanes that nobody could read it at the width of a phone.
+pub(super) fn is_wide(scene: &Scene) -> bool {
+    scene.processes.len() > LANES_NARROW
+}
+
 /// Draws a scene.
 pub(super) fn draw(markup: &mut Markup, scene: &Scene, named: &Named<'_>) {
     let drawing = Drawing::of(scene, named.id);
@@ -50,7 +58,7 @@ pub(super) fn draw(markup: &mut Markup, scene: &Scene, named: &Named<'_>) {
     let both = format!("{title} {description}");
     let view = format!("0 0 {width} {height}");
     let attributes = [
-        ("class", "picture"),
+        ("class", if is_wide(scene) { "picture wide" } else { "picture" }),
         ("role", "img"),
         ("aria-labelledby", both.as_str()),
         ("viewBox", view.as_str()),
@@ -139,7 +147,9 @@ impl<'a> Drawing<'a> {
         for (mark, y) in self.marked() {
             let What::Step(number, does) = &mark.what else { continue };
             end(markup, "step", SEQ_X, y + 4, &number.to_string());
-            text(markup, "step", TIME_X, y + 4, &fitted(does, self.width() - 70));
+            // A picture has no code in a text; the list has.
+            let does = does.replace('`', "");
+            text(markup, "step", TIME_X, y + 4, &fitted(&does, self.width() - 70));
         }
     }
 
