@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<String, DocumentError> {
 pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, DocumentError> {
     toml::from_str(text).map_err(|error| DocumentError::Form {
         place: place(name, text, error.span()),
-        message: explain(error.message()),
+        message: explain(&in_words(error.message(), key_before(text, error.span()))),
     })
 }
 
@@ -98,6 +98,55 @@ fn place(name: &str, text: &str, span: Option<std::ops::Range<usize>>) -> String
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     let column = before[line_start..].chars().count() + 1;
     format!("{name}:{line}:{column}")
+}
+
+/// The key whose value stands at a place, where there is one on the same line.
+fn key_before(text: &str, span: Option<std::ops::Range<usize>>) -> Option<&str> {
+    let before = text.get(..span?.start)?.lines().next_back()?;
+    let before = before.trim_end().strip_suffix('=')?.trim_end();
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let key = before.rsplit(|c: char| !is_of_key(c)).next()?;
+    (!key.is_empty()).then_some(key)
+}
+
+/// What a parser says of a wrong type, in the words of the document instead of those of our types; `key` is the key of the value,
+/// whose last part can name a unit.
+pub fn in_words(message: &str, key: Option<&str>) -> String {
+    const BETWEEN: &str = ", expected ";
+    let (Some((found, rest)), true) = (message.split_once(BETWEEN), message.starts_with("invalid ")) else {
+        return message.to_owned();
+    };
+    // A parser of JSON says the place behind it.
+    let (expected, place) = match rest.find(" at line ") {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let is_object = expected.starts_with("struct ") || expected.starts_with("internally tagged enum");
+    let found = match found.strip_prefix("invalid type: ").unwrap_or(found) {
+        "sequence" => "invalid type: a list".to_owned(),
+        "map" => "invalid type: a table".to_owned(),
+        // Types of ours can be read from lists too, which nobody is told to write.
+        length if is_object && length.starts_with("invalid length") => "invalid type: a list".to_owned(),
+        _ => found.to_owned(),
+    };
+    let unit = match key {
+        Some(key) if key.ends_with("_ms") => " (milliseconds)",
+        Some(key) if key.ends_with("_s") => " (seconds)",
+        Some(_) | None => "",
+    };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => format!("a whole number{unit}, 0 or more, without quotes"),
+        "i8" | "i16" | "i32" | "i64" | "isize" => format!("a whole number{unit}, without quotes"),
+        "f32" | "f64" => format!("a number{unit}, without quotes"),
+        "a string" | "string" | "str" => "a text in quotes".to_owned(),
+        "a boolean" => "true or false, without quotes".to_owned(),
+        "a sequence" => "a list: [ … ]".to_owned(),
+        "a map" => "a table: { key = value }".to_owned(),
+        "a tuple of size 2" => "pairs: [[\"a\", \"b\"]]".to_owned(),
+        _ if is_object => "an object with keys".to_owned(),
+        other => other.to_owned(),
+    };
+    format!("{found}{BETWEEN}{expected}{place}")
 }
 
 /// Turns serde's list of everything that would have been right into the one thing that was probably meant.
@@ -169,7 +218,45 @@ mod tests {
     fn a_wrong_type_names_its_place() {
         assert_eq!(
             message("command = 3"),
-            "target.toml:1:11: invalid type: integer `3`, expected a sequence"
+            "target.toml:1:11: invalid type: integer `3`, expected a list: [ … ]"
         );
+    }
+
+    #[test]
+    fn wrong_types_are_told_without_the_names_of_ours() {
+        for (said, key, told) in [
+            (
+                "invalid type: string \"5s\", expected u64",
+                Some("reply_ms"),
+                "invalid type: string \"5s\", expected a whole number (milliseconds), 0 or more, without quotes",
+            ),
+            (
+                "invalid type: string \"1\", expected u32",
+                Some("revision"),
+                "invalid type: string \"1\", expected a whole number, 0 or more, without quotes",
+            ),
+            (
+                "invalid type: string \"a\", expected a tuple of size 2",
+                None,
+                "invalid type: string \"a\", expected pairs: [[\"a\", \"b\"]]",
+            ),
+            (
+                "invalid length 1, expected struct Head with 2 elements at line 1 column 9",
+                None,
+                "invalid type: a list, expected an object with keys at line 1 column 9",
+            ),
+            (
+                "invalid type: sequence, expected a string",
+                None,
+                "invalid type: a list, expected a text in quotes",
+            ),
+            ("missing field `format`", None, "missing field `format`"),
+        ] {
+            assert_eq!(in_words(said, key), told);
+        }
+        let text = "bounds = { start_ms = 1, reply_ms = \"5s\" }";
+        let at = text.find("\"5s").expect("the value");
+        assert_eq!(key_before(text, Some(at..at + 4)), Some("reply_ms"));
+        assert_eq!(key_before(text, Some(0..1)), None);
     }
 }

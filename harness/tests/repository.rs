@@ -98,6 +98,22 @@ fn the_readme_counts_the_cases_of_every_family() {
     }
 }
 
+/// Who writes bounds wants to know what those are that he leaves out.
+#[test]
+fn the_readme_of_the_cases_has_the_usual_bounds() {
+    let readme = fs::read_to_string(root().join("cases/README.md")).expect("the README");
+    let row = readme
+        .lines()
+        .find(|line| line.starts_with("| `bounds` |"))
+        .expect("the row");
+    let usual = serde_json::to_value(harness::case::Bounds::default()).expect("JSON");
+    for (name, ms) in usual.as_object().expect("an object") {
+        let thousands = ms.as_u64().expect("milliseconds") / 1000;
+        let is_said = row.contains(&format!("`{name}` ({thousands},000"));
+        assert!(is_said, "cases/README.md does not say what {name} usually is");
+    }
+}
+
 /// A case file that lies in the folder and is not embedded would never be run.
 #[test]
 fn every_case_file_is_embedded() {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::definition::{Basis, Check, Promise};
-use super::facts::{Asked, find};
+use super::facts::{Asked, Found, find};
 use super::resolve::{Refused, require_word};
 use super::script::Script;
 use super::surface::Surface;
@@ -80,16 +80,14 @@ fn require_facts(written: &CheckWritten, asking: &Asking<'_>) -> Result<(), (Ran
         needs: asking.needs,
         only: written.only,
     };
-    let at = |path: &Spanned<String>| {
-        let found = find(path.get_ref(), &asked);
-        found.map_err(|message| (path.span(), message))
-    };
     for (path, value) in &written.expect {
-        let fits = at(path)?.require(path.get_ref(), value.get_ref());
+        let fact = fact_at(path, &asked)?;
+        let fits = fact.require(path.get_ref(), value.get_ref());
+        let fits = fits.and_then(|()| fact.require_possible(Some(value.get_ref())));
         fits.map_err(|message| (value.span(), message))?;
     }
     for (path, values) in &written.among {
-        let fact = at(path)?;
+        let fact = fact_at(path, &asked)?;
         if values.get_ref().is_empty() {
             let message = format!("`{}` can be none of no values: name some", path.get_ref());
             return Err((values.span(), message));
@@ -98,12 +96,27 @@ fn require_facts(written: &CheckWritten, asking: &Asking<'_>) -> Result<(), (Ran
             let fits = fact.require(path.get_ref(), value.get_ref());
             fits.map_err(|message| (value.span(), message))?;
         }
+        // One that can be is enough: the others accuse nobody.
+        let possible = values
+            .get_ref()
+            .iter()
+            .map(|value| fact.require_possible(Some(value.get_ref())));
+        let possible = possible.reduce(Result::or).unwrap_or(Ok(()));
+        possible.map_err(|message| (values.span(), message))?;
     }
     for (left, right) in &written.same {
-        let fits = at(left)?.require_same(left.get_ref(), &at(right)?, right.get_ref());
+        let (one, other) = (fact_at(left, &asked)?, fact_at(right, &asked)?);
+        let fits = one.require_same(left.get_ref(), &other, right.get_ref());
         fits.map_err(|message| (left.span(), message))?;
     }
     Ok(())
+}
+
+fn fact_at<'a>(path: &'a Spanned<String>, asked: &Asked<'a>) -> Result<Found<'a>, (Range<usize>, String)> {
+    let refused = |message| (path.span(), message);
+    let found = find(path.get_ref(), asked).map_err(refused)?;
+    found.require_possible(None).map_err(refused)?;
+    Ok(found)
 }
 
 fn resolved(written: CheckWritten) -> Check {

@@ -314,7 +314,8 @@ mod tests {
             ),
             (
                 ("\"write\", ", ""),
-                "0.toml:10:12: a step uses `write`: name it in `needs`",
+                "0.toml:10:12: step 3 (write A as `attempt`; its reply is withheld until the effect is visible, then SIGKILL the tree) uses \
+                 `write`: name it in `needs`",
             ),
             (
                 ("reply_ms = 10000", "reply_ms = 0"),

@@ -147,15 +147,17 @@ pub(super) fn script_of(text: &str) -> Script {
 
 fn resolve_steps(written: &[Spanned<StepWritten>]) -> Result<Script, Refused> {
     let mut script = Script::default();
-    let refused = |at: usize, message: String| {
-        let message = format!("step {}: {message}", at + 1);
-        Refused::at(written[at].span())(message)
+    let refused = |at: usize, refused: Refused| {
+        let span = refused.span.unwrap_or_else(|| written[at].span());
+        Refused::at(span)(format!("step {}: {}", at + 1, refused.message))
     };
     for (at, step) in written.iter().enumerate() {
         let pushed = script.push(step.get_ref());
         pushed.map_err(|message| refused(at, message))?;
     }
-    script.require_end().map_err(|(at, message)| refused(at, message))?;
+    script
+        .require_end()
+        .map_err(|(at, message)| refused(at, message.into()))?;
     Ok(script)
 }
 

@@ -150,7 +150,8 @@ pub(super) struct StepWritten {
     /// Of `observe`: also counts on a copy with doubled rows.
     pub(super) doubled: Option<Doubled>,
     /// Of `observe`: what is waited for in the living store before.
-    pub(super) until: Option<Condition>,
+    #[cfg_attr(test, schemars(with = "Option<Condition>"))]
+    pub(super) until: Option<Spanned<Condition>>,
     /// Of `observe`: also tries the statements of `[tampering]` on a copy.
     pub(super) tampered: Option<bool>,
     /// Of `write`: from round one, the last request again, or a continuation.

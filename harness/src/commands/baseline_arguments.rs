@@ -7,8 +7,10 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::refuse_standard_output;
+use super::target_arguments::quoted;
 use crate::baseline::{expected_text, read_expected, read_expected_failures};
 use crate::case::Catalogue;
+use crate::counted::counted;
 use crate::document;
 use crate::drive::clock;
 use crate::record::{Baseline, Evidence, ExpectedFile, RunState, Verdict};
@@ -33,7 +35,37 @@ pub(super) struct BaselineArguments {
     write_expected: Option<PathBuf>,
 }
 
+/// What became of the file of expected verdicts.
+#[derive(Debug, Default)]
+pub(super) struct WrittenExpected {
+    /// That it was written, in a sentence; nothing where it was not.
+    pub(super) said: Option<String>,
+    /// What is to be known of it.
+    pub(super) notes: Vec<String>,
+}
+
 impl BaselineArguments {
+    /// Whether the verdicts are written to the file with which they were compared.
+    pub(super) fn keeps_what_it_reads(&self) -> bool {
+        let (Some(read), Some(written)) = (&self.expected, &self.write_expected) else {
+            return false;
+        };
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        real(read) == real(written)
+    }
+
+    /// The words that compare another run with the same files.
+    pub(super) fn repeat_words(&self) -> impl Iterator<Item = String> {
+        let files = [
+            ("--expected-failures", &self.expected_failures),
+            ("--expected", &self.expected),
+        ];
+        let named = files
+            .into_iter()
+            .filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
+        named.map(|(flag, path)| format!("{flag} {}", quoted(&path.display().to_string())))
+    }
+
     /// Reads the files, relative to `folder`.
     pub(super) fn resolve(
         &self,
@@ -79,16 +111,18 @@ impl BaselineArguments {
         report: &RunReport,
         state: RunState,
         part_of: Option<&Catalogue>,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<WrittenExpected, String> {
         let Some(path) = &self.write_expected else {
-            return Ok(Vec::new());
+            return Ok(WrittenExpected::default());
         };
         let shown = path.display();
         let mut cases = report.cases.iter().filter(|case| case.requested).peekable();
         if state != RunState::Finished || cases.peek().is_none() {
-            return Ok(vec![format!(
-                "{shown} was not written: the run did not come to its end"
-            )]);
+            let note = format!("{shown} was not written: the run did not come to its end");
+            return Ok(WrittenExpected {
+                said: None,
+                notes: vec![note],
+            });
         }
         let target = &report.target;
         let refuse = |problem| format!("--write-expected {shown}: {problem}; it was not written");
@@ -100,6 +134,7 @@ impl BaselineArguments {
         verdicts.extend(cases.map(|case| (case.verdict.case.clone(), case.verdict.verdict)));
         let inconclusive = verdicts.values().filter(|verdict| **verdict == Verdict::Inconclusive);
         let count = inconclusive.count();
+        let said = format!("wrote {} to {shown}", counted(verdicts.len(), "verdict", "verdicts"));
         let text = expected_text(&target.name, &target.contract, verdicts);
         Evidence::write_text(&file, &text).map_err(|error| error.to_string())?;
         let of_dropped = (!dropped.is_empty()).then(|| {
@@ -110,7 +145,10 @@ impl BaselineArguments {
         });
         let of_inconclusive = (count > 0)
             .then(|| format!("{shown} holds {count} inconclusive verdicts: nothing is known of these cases"));
-        Ok(of_dropped.into_iter().chain(of_inconclusive).collect())
+        Ok(WrittenExpected {
+            said: Some(said),
+            notes: of_dropped.into_iter().chain(of_inconclusive).collect(),
+        })
     }
 }
 

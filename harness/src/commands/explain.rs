@@ -70,7 +70,7 @@ pub(super) fn explain(arguments: &ExplainArguments, printer: &mut Printer) -> Ex
     match (catalogue.named(word), catalogue.family(word).as_slice()) {
         (Ok(case), _) => show(case, format, printer),
         (Err(error), []) => return refuse(format, &error.to_string(), ExitStatus::Usage, printer),
-        (Err(_), family) => list::show(family, format, printer),
+        (Err(_), family) => list::show(family, &catalogue, format, printer),
     }
     ExitStatus::Success
 }

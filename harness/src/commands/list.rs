@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::target_arguments::quoted;
 use super::{ExitStatus, Format, refuse};
 use crate::case::{Case, Catalogue};
 use crate::report::{Printer, Style, plain, span};
@@ -49,20 +50,20 @@ pub(super) fn list(arguments: &ListArguments, printer: &mut Printer) -> ExitStat
         Ok(catalogue) => catalogue,
         Err(error) => return refuse(arguments.format, &error.to_string(), ExitStatus::Usage, printer),
     };
-    show(&catalogue.all(), arguments.format, printer);
+    show(&catalogue.all(), &catalogue, arguments.format, printer);
     ExitStatus::Success
 }
 
 /// Prints these cases, one line each, and how to explain and to run one.
-pub(super) fn show(cases: &[&Case], format: Format, printer: &mut Printer) {
+pub(super) fn show(cases: &[&Case], catalogue: &Catalogue, format: Format, printer: &mut Printer) {
     match format {
-        Format::Human => table(cases, printer),
+        Format::Human => table(cases, catalogue, printer),
         Format::Json => printer.json(&cases.iter().map(|case| listed(case)).collect::<Vec<_>>()),
         Format::Jsonl => cases.iter().for_each(|case| printer.json_line(&listed(case))),
     }
 }
 
-fn table(cases: &[&Case], printer: &mut Printer) {
+fn table(cases: &[&Case], catalogue: &Catalogue, printer: &mut Printer) {
     let width = cases.iter().map(|case| case.id.len()).max().unwrap_or(0);
     let mut family = "";
     for case in cases {
@@ -81,10 +82,19 @@ fn table(cases: &[&Case], printer: &mut Printer) {
         ]);
     }
     printer.blank();
-    printer.line(&[span(
-        Style::Dim,
-        "harness explain CASE says what a case proves; harness run --case CASE runs it",
-    )]);
+    let files: Vec<&str> = cases.iter().filter_map(|case| catalogue.file_of(&case.id)).collect();
+    if files.len() < cases.len() {
+        let text = "harness explain CASE says what a case proves; harness run --case CASE runs it";
+        printer.line(&[span(Style::Dim, text)]);
+    }
+    // The catalogue alone does not know such a case.
+    for file in files {
+        let file = quoted(file);
+        let text = format!(
+            "harness explain --case-file {file} says what that case proves; harness run --case-file {file} runs it"
+        );
+        printer.line(&[span(Style::Dim, text)]);
+    }
 }
 
 fn listed(case: &Case) -> Listed<'_> {

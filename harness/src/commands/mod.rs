@@ -227,6 +227,9 @@ fn guarded(printer: &mut Printer, run: impl FnOnce(&mut Printer, &guard::Run) ->
         Ok(Role::Guard(ended)) => {
             if ended.cut_short {
                 printer.note("", CUT_SHORT);
+                for line in ended.last_word.lines() {
+                    printer.note("", line);
+                }
             }
             if ended.survivors > 0 {
                 printer.error(&format!("{} processes could not be ended", ended.survivors));

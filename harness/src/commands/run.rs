@@ -1,6 +1,7 @@
 //! `harness run`: which target, which cases, and what it came to.
 
 mod dry_run;
+mod go_on;
 pub(super) mod status;
 mod written_down;
 
@@ -102,9 +103,14 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         };
     }
+    let catalogue = Arc::clone(&request.catalogue);
+    let requested = request.selection.requested.clone();
     interruptible(arguments.format, printer, async |interrupts, printer| {
         let folder = request.folder.clone();
         let mut tell = |progress: Progress<'_>| {
+            if let Progress::Begins(report) = &progress {
+                guarded.leave_word(&go_on::when_cut_short(arguments, &report.evidence));
+            }
             if let (Progress::CaseJudged(case, report, control), true) = (&progress, arguments.story) {
                 story::tell_judged(case, report, *control, &folder, printer);
             } else {
@@ -112,10 +118,27 @@ pub(super) fn run(arguments: &RunArguments, guarded: &GuardedRun, printer: &mut 
             }
         };
         match Box::pin(conduct(request, interrupts, &mut tell)).await {
-            Ok((report, state)) => finish(arguments, report, state, part_of.as_deref(), printer),
+            Ok((report, state)) => {
+                let asked = Asked {
+                    catalogue: &catalogue,
+                    requested: &requested,
+                    part_of: part_of.as_deref(),
+                };
+                finish(arguments, report, state, &asked, printer)
+            }
             Err(error) => refuse_run(arguments.format, &error, by_flags, printer),
         }
     })
+}
+
+/// What was asked of a run.
+struct Asked<'a> {
+    /// The cases that there are.
+    catalogue: &'a Catalogue,
+    /// Ids of those that were asked for.
+    requested: &'a [String],
+    /// The same catalogue, where it was not all of it.
+    part_of: Option<&'a Catalogue>,
 }
 
 /// Does what an interrupt can end, on a runtime of its own.
@@ -155,7 +178,7 @@ pub(super) fn refuse_run(format: Format, error: &ConductError, by_flags: bool, p
 
 pub(super) fn show_progress(format: Format, printer: &mut Printer, progress: &Progress<'_>) {
     match (format, progress) {
-        (Format::Human, Progress::Begins(target)) => show_target(printer, target),
+        (Format::Human, Progress::Begins(report)) => show_target(printer, &report.target),
         (Format::Human, Progress::Probed(report)) => show_server(printer, report),
         (Format::Human, Progress::EffectFound(selector)) => show_effect(printer, selector),
         (Format::Jsonl, Progress::EffectFound(selector)) => {
@@ -194,9 +217,12 @@ fn finish(
     arguments: &RunArguments,
     mut report: RunReport,
     state: RunState,
-    part_of: Option<&Catalogue>,
+    asked: &Asked<'_>,
     printer: &mut Printer,
 ) -> ExitStatus {
+    if state == RunState::Interrupted {
+        report.not_begun = go_on::not_begun(asked.requested, &report);
+    }
     let deny: BTreeSet<Deny> = arguments.deny.iter().copied().collect();
     let (status, reason) = match state {
         RunState::Interrupted => (ExitStatus::Interrupted, Some("it was interrupted")),
@@ -208,7 +234,8 @@ fn finish(
         next_command::next(tools, command.as_deref())
     });
     report.exit_reason = reason;
-    let status = write_expected(&arguments.baseline, &report, state, part_of, printer).unwrap_or(status);
+    let written = write_expected(arguments, &mut report, state, asked.part_of, printer);
+    let status = written.unwrap_or(status);
     report.exit = status.code();
     match arguments.format {
         Format::Human => {
@@ -219,6 +246,7 @@ fn finish(
             show_end(printer, &report);
             if status == ExitStatus::Interrupted {
                 printer.note("", "interrupted; the evidence holds what was done until then");
+                printer.note("", &go_on::left(arguments, asked, &report));
             }
         }
         Format::Json => printer.json(&report),
@@ -237,16 +265,22 @@ fn is_part(arguments: &RunArguments) -> bool {
 
 /// Writes the verdicts where that was asked for; a status only where that went wrong.
 fn write_expected(
-    baseline: &BaselineArguments,
-    report: &RunReport,
+    arguments: &RunArguments,
+    report: &mut RunReport,
     state: RunState,
     part_of: Option<&Catalogue>,
     printer: &mut Printer,
 ) -> Option<ExitStatus> {
-    match baseline.write(report, state, part_of) {
-        Ok(notes) => {
-            for note in notes {
+    match arguments.baseline.write(report, state, part_of) {
+        Ok(written) => {
+            if let (Some(said), false) = (&written.said, arguments.format == Format::Json) {
+                printer.note("", said);
+            }
+            for note in written.notes {
                 printer.note("note: ", &note);
+            }
+            if let Some(baseline) = &mut report.baseline {
+                baseline.is_kept = written.said.is_some() && arguments.baseline.keeps_what_it_reads();
             }
             None
         }

@@ -58,7 +58,7 @@ pub async fn conduct_until(
     let title = request.target.title();
     let mut conductor = Conductor::begin(request)?;
     let mut report = RunReport::empty(&conductor.run, title, conductor.shown(conductor.evidence.root()));
-    tell(Progress::Begins(&report.target));
+    tell(Progress::Begins(&report));
     let state = match conductor.probe(stopped).await? {
         None => RunState::Interrupted,
         Some(Found::DidNotStart {

@@ -12,7 +12,7 @@ use crate::drive::{DriveError, StageError};
 use crate::plan::Naming;
 use crate::readback::Selector;
 use crate::record::{Baseline, EvidenceError, RecordError, RerunOf};
-use crate::report::{CaseReport, ControlReport, RunReport, TargetReport};
+use crate::report::{CaseReport, ControlReport, RunReport};
 use crate::target::{PlaceholderError, Target};
 
 /// Names that no run had before: with this seed, or with one that is drawn.
@@ -87,7 +87,7 @@ impl Repeat {
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// The target is known by name; nothing was started yet.
-    Begins(&'a TargetReport),
+    Begins(&'a RunReport),
     /// The target is known to start, and has said who it is.
     Probed(&'a RunReport),
     /// The effect was found where the marker turned up.

@@ -26,6 +26,9 @@ mod scratch;
 #[cfg(target_os = "linux")]
 pub use platform::{HOOK_TIME_MAX, SCRATCH_TIME_MAX};
 
+/// The file of the scratch folder in which the run leaves what is said should it be cut short.
+const LAST_WORD_FILE: &str = ".last-word";
+
 /// The guard could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("guard the run: {step}: {source}")]
@@ -63,6 +66,8 @@ pub struct Ended {
     pub code: u8,
     /// Whether a second SIGINT ended it: nobody has sealed what it had done.
     pub cut_short: bool,
+    /// What the run has left to be said in that case; empty where it has left nothing.
+    pub last_word: String,
     /// Live processes that could not be killed; zero unless a bound was reached or a process belongs to another user.
     pub survivors: usize,
     /// The scratch folder, if it could not be removed.
@@ -87,6 +92,12 @@ impl Run {
     /// The scratch folder of this run. It is removed after the run, by whoever is left.
     pub fn scratch(&self) -> &Path {
         self.inner.scratch()
+    }
+
+    /// Leaves a text to be told by the guard, should a second SIGINT cut this run short; a second text replaces the first.
+    pub fn leave_word(&self, text: &str) {
+        // Where it cannot be written, less is said; nothing else depends on it.
+        let _ = std::fs::write(self.scratch().join(LAST_WORD_FILE), text);
     }
 
     /// One line to be printed at the start where this system has no guard.

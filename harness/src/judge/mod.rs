@@ -39,4 +39,4 @@ mod asked_tests;
 #[cfg(test)]
 mod tests;
 
-pub use verdict::{JUDGE_VERSION, gate_by_controls, judge};
+pub use verdict::{INTERRUPTED, JUDGE_VERSION, gate_by_controls, judge};

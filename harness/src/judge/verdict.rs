@@ -84,6 +84,9 @@ pub fn judge(case: &Case, record: &Record) -> CaseVerdict {
     verdict
 }
 
+/// Why a case is inconclusive in which the user interrupted the run.
+pub const INTERRUPTED: &str = "the run was interrupted";
+
 /// Who wrote no profile cannot correct a key of one.
 fn speak_of_flags(verdict: &mut CaseVerdict) {
     let says = verdict.checks.iter_mut().filter_map(|check| check.say.as_mut());
@@ -136,7 +139,7 @@ fn cut_short(plan: &Plan, record: &Record, gone: Option<&str>) -> Option<String>
         Some(Outcome::Finished) => None,
         Some(Outcome::Unsupported) => Some("the case was skipped, although the target has what it needs".to_owned()),
         Some(Outcome::Stopped { reason }) => Some(gone.map_or(reason.clone(), |gone| format!("{reason}; {gone}"))),
-        Some(Outcome::Interrupted) => Some("the run was interrupted".to_owned()),
+        Some(Outcome::Interrupted) => Some(INTERRUPTED.to_owned()),
         None => Some("the record ends in the middle: the run was cut off".to_owned()),
     }
     .or_else(|| missed(plan, record))

@@ -110,7 +110,9 @@ struct Teller<'a> {
 impl Teller<'_> {
     fn hear(&mut self, progress: &Progress<'_>) {
         match progress {
-            Progress::Begins(target) => self.head += &Printer::captured(|printer| show_target(printer, target)),
+            Progress::Begins(report) => {
+                self.head += &Printer::captured(|printer| show_target(printer, &report.target));
+            }
             Progress::Probed(report) => self.head += &Printer::captured(|printer| show_server(printer, report)),
             Progress::EffectFound(selector) => {
                 self.head += &Printer::captured(|printer| show_effect(printer, selector));

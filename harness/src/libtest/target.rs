@@ -7,6 +7,9 @@ use crate::target::{self as resolved, TargetSource, TargetWords, literal, locate
 /// What a profile in the text of a test is called where its file would be named.
 const INLINE: &str = "the profile in the test";
 
+/// The placeholder of the program that runs.
+const OWN_PROGRAM: &str = "{harness}";
+
 /// A server under test. Nothing is read before [`run`](super::run).
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -123,6 +126,7 @@ impl Target {
         if let (Some(program), Some(first)) = (&self.program, target.launch.command.first_mut()) {
             *first = literal(&folder.join(program).display().to_string());
         }
+        refuse_own_program(&target)?;
         if let Some(protocol) = &self.protocol {
             target.want(protocol.parse().map_err(|error| format!("protocol: {error}"))?);
         }
@@ -149,6 +153,17 @@ impl Target {
             Some(sql) => set_effects(target, sql).map_err(|message| format!("effects: {message}")),
             None => Ok(()),
         }
+    }
+}
+
+/// The program that `{harness}` stands for is the test itself here, which is no server, whatever it is told to serve.
+fn refuse_own_program(target: &resolved::Target) -> Result<(), String> {
+    match target.launch.command.first() {
+        Some(first) if first.contains(OWN_PROGRAM) => Err(format!(
+            "launch.command: {OWN_PROGRAM} is this test's own binary, which carries no server; name the program, as with \
+             .program(env!(\"CARGO_BIN_EXE_<name>\"))"
+        )),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -200,6 +215,10 @@ mod tests {
             (
                 bare().protocol("2025-06-19"),
                 "protocol: `2025-06-19` is none of auto, 2026-07-28,",
+            ),
+            (
+                Target::from_toml("format = 1\nname = \"x\"\n[launch]\ncommand = [\"{harness}\", \"serve\"]\n"),
+                "launch.command: {harness} is this test's own binary, which carries no server; name the program",
             ),
             (Target::from_profile("mcp.toml"), "/a/package/mcp.toml"),
             (

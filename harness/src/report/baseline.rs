@@ -17,7 +17,7 @@ pub fn show_baseline(printer: &mut Printer, report: &BaselineReport) {
     }
     let file = report.expected.as_deref().unwrap_or_default();
     for change in &report.changes {
-        show_change(printer, file, change);
+        show_change(printer, file, change, report.is_kept);
     }
     let text = match report.not_run.as_slice() {
         [] => return,
@@ -79,10 +79,18 @@ fn why(report: &EntryReport) -> String {
     }
 }
 
-fn show_change(printer: &mut Printer, file: &str, change: &Change) {
+fn show_change(printer: &mut Printer, file: &str, change: &Change, is_kept: bool) {
     let case = &change.case;
     let is = change.is.map_or("not run", Verdict::name);
     let was = change.was.map_or("not there", Verdict::name);
+    let (keep, add) = if is_kept {
+        ("which the file says now".to_owned(), "which it says now".to_owned())
+    } else {
+        (
+            format!("keep it with --write-expected {file}"),
+            format!("add it with --write-expected {file}"),
+        )
+    };
     let (style, label, text) = match change.kind {
         ChangeKind::Regression => (
             Style::Bad,
@@ -92,12 +100,12 @@ fn show_change(printer: &mut Printer, file: &str, change: &Change) {
         ChangeKind::Improvement => (
             Style::Good,
             "improved",
-            format!("{case} was {was}, and is {is}: keep it with --write-expected {file}"),
+            format!("{case} was {was}, and is {is}: {keep}"),
         ),
         ChangeKind::New => (
             Style::Dim,
             "new",
-            format!("{case} is {is}, and {file} does not have it: add it with --write-expected {file}"),
+            format!("{case} is {is}, and {file} does not have it: {add}"),
         ),
     };
     line(printer, style, label, &text);

@@ -347,6 +347,9 @@ pub fn show_end(printer: &mut Printer, report: &RunReport) {
     if let Some(baseline) = &report.baseline {
         show_baseline(printer, baseline);
     }
+    if !report.not_begun.is_empty() {
+        printer.line(&[span(Style::Dim, "not begun "), plain(report.not_begun.join(", "))]);
+    }
     printer.blank();
     if let Some(reason) = report.exit_reason {
         printer.line(&[

@@ -55,6 +55,9 @@ pub struct RunReport {
     pub baseline: Option<BaselineReport>,
     /// The cases that were executed, in order.
     pub cases: Vec<CaseReport>,
+    /// The cases that were asked for and not begun, where the run was interrupted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_begun: Vec<String>,
     /// How many of each verdict among the requested cases.
     pub totals: RunTotals,
     /// The evidence folder, relative to the current one where it lies below it.
@@ -201,6 +204,7 @@ impl RunReport {
             control: None,
             baseline: None,
             cases: Vec::new(),
+            not_begun: Vec::new(),
             totals: RunTotals::default(),
             evidence,
             exit: 0,

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::written::{ContinuationFile, FingerprintFile, Head, RecoveryFile, RefusedBy};
-use crate::plain_file;
+use crate::{document, plain_file};
 
 /// A file of vectors is never larger than this, in bytes.
 pub const VECTORS_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -112,7 +112,7 @@ pub enum SuiteError {
         source: std::io::Error,
     },
     /// It is not JSON, or not of the form that its set has.
-    #[error("{place}: {source}")]
+    #[error("{place}: {}", document::in_words(&source.to_string(), None))]
     Form {
         /// The file.
         place: String,

@@ -304,3 +304,34 @@ fn what_people_see_of_it() {
         &harness.words(&["--expected", "expected.json"]).case(cases).run_human(),
     );
 }
+
+/// A control that only another case asked for was run, so what a list says of it is right or wrong.
+#[test]
+fn a_control_that_was_run_counts_as_run() {
+    for cases in ["lost-reply", "sees-duplicates"] {
+        let run = with_list(Harness::new().case(cases), "- sees-duplicates\n").run();
+        run.exits(1);
+        assert_eq!(outcomes(&run), ["passes"], "{cases}");
+        assert_eq!(run.done.verify(&run.evidence()).code, 0);
+    }
+}
+
+#[test]
+fn verdicts_that_are_written_are_told_and_not_asked_for_again() {
+    let words = ["--expected", "v.json", "--write-expected", "v.json"];
+    let harness = Harness::new().case("lost-reply");
+    let written = harness.clone().words(&words[2..]).run_human();
+    written.exits(0);
+    assert!(
+        written.stderr.contains("wrote 1 verdict to v.json\n"),
+        "{}",
+        written.stderr
+    );
+    let text = std::fs::read_to_string(written.path("v.json")).unwrap();
+    let harness = harness.file("v.json", &text.replace("\"pass\"", "\"fail\""));
+    let again = harness.words(&words).run_human();
+    again.exits(0);
+    let line = "improved     lost-reply was fail, and is pass: which the file says now\n";
+    assert!(again.stdout.contains(line), "{}", again.stdout);
+    assert!(again.stderr.contains("wrote 1 verdict to v.json\n"), "{}", again.stderr);
+}

@@ -172,6 +172,30 @@ fn a_reader_that_goes_away_changes_no_verdict() {
     }
 }
 
+/// What the binary can do beside testing is found in that table as well.
+#[cfg(feature = "reference-server")]
+#[test]
+fn the_table_of_commands_names_what_the_reference_server_does() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let rows: Vec<&str> = (readme.lines())
+        .filter(|line| line.starts_with("| `harness reference-server"))
+        .collect();
+    let help = call(&["reference-server", "--help"]).stdout;
+    let commands = help
+        .split("Commands:\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n\n").next());
+    let lines = commands.unwrap().lines().filter(|line| !line.starts_with("   "));
+    let names: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"serve"), "{help}");
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let is_named = rows
+            .iter()
+            .any(|row| row.contains(&format!(" {name}`")) || row.contains(&format!("`{name}`")));
+        assert!(is_named, "README.md has no row with {name}");
+    }
+}
+
 /// Who looks for a flag looks in that table first.
 #[test]
 fn the_table_of_commands_names_every_flag() {

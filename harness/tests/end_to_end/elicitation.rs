@@ -89,6 +89,27 @@ fn the_last_round_begins_with_the_answer() {
     assert_eq!(calls[0], calls[1]);
 }
 
+/// Without its first round the last one never begins, and the fault with it: nobody is accused, of the launch neither.
+#[test]
+fn a_first_round_that_is_never_answered_is_a_missed_moment() {
+    let answers = r#"{ note = { action = "accept", content = { note = "{input}" } } }"#;
+    let modern = Profile::plain().responses(answers);
+    let dies = Profile::asking().misbehave_in("lost-reply", "die-on-write");
+    let silent = |profile: Profile| profile.misbehave_in("lost-reply", "never-answer-writes");
+    for (profile, why) in [
+        (silent(Profile::asking()), "round one was not answered within 1000 ms"),
+        (silent(modern), "round one was not answered within 1000 ms"),
+        (dies, "the server ended by itself in round one"),
+    ] {
+        let harness = Harness::new().target(&profile).case("lost-reply");
+        let run = harness.words(&["--timeout", "1"]).run();
+        run.exits(3);
+        let reason = format!("the fault missed its moment: {why}, so the last round, in which it strikes, never began");
+        assert_eq!(run.reason("lost-reply"), reason);
+        assert_eq!(run.done.verify(&run.evidence()).code, 0);
+    }
+}
+
 #[test]
 fn without_deduplication_both_rows_are_shown_with_the_answers_that_made_them() {
     for (promise, verdict) in [("at-most-once", "fail"), ("none", "unguarded")] {

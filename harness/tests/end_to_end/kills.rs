@@ -17,15 +17,16 @@ const PROCESSES: usize = 4;
 
 /// A run that hangs in `identical-retry`, after its control has passed.
 pub(super) fn hanging() -> Running {
+    hanging_among("identical-retry,lost-reply")
+}
+
+/// The same with these cases asked for.
+fn hanging_among(cases: &str) -> Running {
     let mark = new_mark();
     let profile = Profile::plain()
         .misbehave_in("identical-retry", "never-answer-writes,fork-child")
         .mark(&mark);
-    let harness = Harness::new()
-        .target(&profile)
-        .case("identical-retry")
-        .case("lost-reply")
-        .words(&["--jobs", "1"]);
+    let harness = Harness::new().target(&profile).case(cases).words(&["--jobs", "1"]);
     let running = Running::start(harness, &mark);
     running.await_event("cases/identical-retry", is_write);
     await_marked(&mark, PROCESSES);
@@ -104,6 +105,8 @@ fn an_interrupt_seals_what_was_done() {
     let done = running.end();
     done.exits(130);
     assert!(done.stderr.contains("interrupted"), "{}", done.stderr);
+    let again = "\nto run it again: harness run --case identical-retry,lost-reply --jobs 1 --target profile.toml\n";
+    assert!(done.stderr.contains(again), "{}", done.stderr);
     let evidence = done.latest();
     assert!(evidence.join("SHA256SUMS").is_file());
     let run: Value = serde_json::from_slice(&std::fs::read(evidence.join("run.json")).unwrap()).unwrap();
@@ -122,6 +125,50 @@ fn an_interrupt_seals_what_was_done() {
 
     std::fs::write(evidence.join("cases/identical-retry/verdict.json"), "{}").unwrap();
     assert_eq!(done.verify(&evidence).code, 1, "sealed, so a change is found");
+}
+
+/// The case that it was in, and the one that it did not come to.
+#[test]
+fn an_interrupt_names_what_is_left_and_the_command_for_it() {
+    let running = hanging_among("sees-duplicates,identical-retry,lost-reply");
+    running.signal_group(Signal::INT);
+    let done = running.end();
+    done.exits(130);
+    assert!(done.stdout.contains("\nnot begun lost-reply\n"), "{}", done.stdout);
+    let left = "\nto run what is left: harness run --case identical-retry,lost-reply --jobs 1 --target profile.toml\n";
+    assert!(done.stderr.contains(left), "{}", done.stderr);
+}
+
+/// The run has no time to say anything any more: the guard says where it is, and how it is run again.
+#[test]
+fn a_second_interrupt_says_where_it_is_and_how_to_go_on() {
+    let mark = new_mark();
+    // It hangs once it is to hang, so the run that was interrupted once waits for it.
+    let kill = "test -e hang || exit 0; touch hangs; exec sleep 600";
+    let harness = Harness::new();
+    let kill = format!("cd '{}'; {kill}", harness.path(".").display());
+    let profile = Profile::plain()
+        .misbehave_in("identical-retry", "never-answer-writes")
+        .kill(&["sh", "-c", &kill])
+        .mark(&mark);
+    let hangs = harness.path("hangs");
+    let hang = harness.path("hang");
+    let harness = harness.target(&profile).case("identical-retry");
+    let running = Running::start(harness.words(&["--jobs", "1"]), &mark);
+    running.await_event("cases/identical-retry", is_write);
+    std::fs::write(hang, "").unwrap();
+    running.signal_group(Signal::INT);
+    running.await_file(&hangs);
+    running.signal_group(Signal::INT);
+    let done = running.end();
+    done.exits(130);
+    let evidence = format!("evidence/runs/{}", done.latest().file_name().unwrap().display());
+    let said = format!(
+        "interrupted twice, so it was cut short; the evidence holds what was done until then, and is not sealed\n\
+         it is in {evidence}; harness show {evidence} shows it\n\
+         to run it again: harness run --case identical-retry --jobs 1 --target "
+    );
+    assert!(done.stderr.contains(&said), "{}", done.stderr);
 }
 
 #[test]

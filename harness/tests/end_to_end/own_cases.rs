@@ -114,4 +114,6 @@ fn it_is_explained_and_listed() {
     }
     let listed = harness.call(&["list", "--case-file", "mine.toml"]);
     assert!(listed.stdout.contains("  mine  "), "{}", listed.stdout);
+    let foot = "\nharness explain --case-file mine.toml says what that case proves; harness run --case-file mine.toml runs it\n";
+    assert!(listed.stdout.ends_with(foot), "{}", listed.stdout);
 }

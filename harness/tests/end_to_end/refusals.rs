@@ -27,7 +27,7 @@ fn a_profile_with_a_wrong_type_names_line_and_column() {
     let place = "target.toml:13:8";
     refused(
         changed("tool = \"create_order\"", "tool = 3"),
-        &[place, "integer `3`", "expected a string"],
+        &[place, "integer `3`", "expected a text in quotes"],
     );
 }
 

@@ -271,6 +271,10 @@ fn what_cannot_be_used_is_refused_with_its_place() {
             .call(&["vectors"])
     };
     refused(&file("{"), &["mine.json", "line 1 column 1"]);
+    refused(
+        &file("[1]"),
+        &["mine.json: invalid type: a list, expected an object with keys at line 1 column 3"],
+    );
     refused(&file("{\"format\": 1, \"set\": \"x\"}"), &["there is no set \"x\""]);
     let unknown = r#"{"format": 1, "set": "recovery", "kind": "k", "attempt": {}, "vectors": [], "vektors": []}"#;
     refused(&file(unknown), &["unknown field `vektors`"]);

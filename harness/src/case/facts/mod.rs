@@ -4,6 +4,7 @@
 //! - `holds`: what a fact can be.
 //! - `list`: the list.
 //! - `steps`: by which steps of a script a fact is made, and where else it depends on them.
+//! - `struck`: what a fault makes impossible.
 //! - `path`: the path of a check, found in the list or refused; and whether its value can ever be found there.
 
 mod holds;
@@ -12,9 +13,10 @@ mod path;
 #[cfg(test)]
 mod refused;
 mod steps;
+mod struck;
 #[cfg(test)]
 mod tests;
 
-pub(super) use path::{Asked, find};
+pub(super) use path::{Asked, Found, find};
 #[cfg(test)]
 pub(crate) use tests::{known, unknown};

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::list::{FACTS, Fact};
 use super::steps::{Maker, named};
+use super::struck::Struck;
 use crate::case::log_words::Word;
 use crate::case::script::{RECOVERY, Script};
 use crate::case::step::Step;
@@ -29,14 +30,21 @@ pub(in crate::case) struct Asked<'a> {
 }
 
 /// A fact that a path leads to.
-#[derive(Debug)]
-pub(in crate::case) struct Found {
+pub(in crate::case) struct Found<'a> {
     pub(super) fact: &'static Fact,
+    /// Of which step it is; nothing for what the recovery rules conclude.
+    of: Option<Struck<'a>>,
 }
 
-impl Found {
+impl Found<'_> {
+    /// Refuses what a fault of the case makes impossible: that it is there at all, or, with a value, that it is this.
+    pub(in crate::case) fn require_possible(&self, value: Option<&Value>) -> Result<(), String> {
+        let refusal = self.of.and_then(|of| of.refusal(value));
+        refusal.map_or(Ok(()), Err)
+    }
+
     /// Refuses another fact that can never be equal.
-    pub(in crate::case) fn require_same(&self, path: &str, other: &Self, with: &str) -> Result<(), String> {
+    pub(in crate::case) fn require_same(&self, path: &str, other: &Found<'_>, with: &str) -> Result<(), String> {
         let (one, other) = (self.fact.holds, other.fact.holds);
         if one.can_equal(other) {
             return Ok(());
@@ -67,12 +75,12 @@ impl Found {
 }
 
 /// The fact that a path leads to.
-pub(in crate::case) fn find(path: &str, asked: &Asked<'_>) -> Result<Found, String> {
+pub(in crate::case) fn find<'a>(path: &'a str, asked: &Asked<'a>) -> Result<Found<'a>, String> {
     let (root, rest) = path.split_once('.').unwrap_or((path, ""));
     if root == RECOVERY {
         let (fact, operand) = one_of(path, rest, Maker::Recovery, asked.script)?;
         asked.require_conditional(path, operand.as_deref().unwrap_or_default())?;
-        return Ok(Found { fact });
+        return Ok(Found { fact, of: None });
     }
     let Some((at, _, maker)) = named(asked.script, root) else {
         let near = near(root, asked.script.names.iter().map(String::as_str).chain([RECOVERY]));
@@ -87,7 +95,14 @@ pub(in crate::case) fn find(path: &str, asked: &Asked<'_>) -> Result<Found, Stri
     for surface in surfaces {
         asked.require_surface(path, surface)?;
     }
-    Ok(Found { fact })
+    let of = Struck {
+        script: asked.script,
+        at,
+        maker,
+        root,
+        rest,
+    };
+    Ok(Found { fact, of: Some(of) })
 }
 
 impl Asked<'_> {

@@ -273,6 +273,59 @@ fn a_fact_that_this_step_or_this_case_never_has_is_refused() {
     ]);
 }
 
+/// Every server would fail such a check, whatever it does.
+#[test]
+fn what_the_fault_of_the_case_makes_impossible_is_refused() {
+    refuses(&[
+        (
+            "expect = { \"attempt.outcome\" = \"result\" }",
+            32,
+            "`attempt.outcome` is never \"result\": the fault of `attempt` keeps the reply from the client side, so it is \
+             `unknown`; how the reply answered is in `attempt.withheld.outcome`",
+        ),
+        (
+            "expect = { \"attempt.answered\" = true }",
+            33,
+            "so it is false; how the reply answered is in `attempt.withheld.outcome`",
+        ),
+        (
+            "expect = { \"attempt.result.state\" = \"applied\" }",
+            12,
+            "`attempt.result.state` is never there: the fault of `attempt` keeps the reply from the client side; what the reply \
+             was is in `attempt.withheld.result.state`",
+        ),
+        (
+            "among = { \"attempt.refusal\" = [\"conflict\"] }",
+            11,
+            "what the reply was is in `attempt.withheld.refusal`",
+        ),
+        (
+            "same = [[\"retry.result\", \"attempt.result\"]]",
+            26,
+            "what the reply was is in `attempt.withheld.result`",
+        ),
+        (
+            "among = { \"attempt.outcome\" = [\"result\", \"refused\"] }",
+            31,
+            "so it is `unknown`",
+        ),
+        (
+            "expect = { \"first.code\" = 0 }",
+            12,
+            "`first.code` is never there: the fault of `attempt` kills that process, so it has no exit code; what ended it is in \
+             `first.signal`, which is 9",
+        ),
+    ]);
+    for check in [
+        "expect = { \"attempt.outcome\" = \"unknown\", \"attempt.answered\" = false, \"first.signal\" = 9 }",
+        "expect = { \"second.code\" = 0, \"retry.outcome\" = \"result\", \"attempt.withheld.outcome\" = \"result\" }",
+        "among = { \"attempt.outcome\" = [\"unknown\", \"result\"] }",
+        "same = [[\"attempt.withheld.result\", \"retry.result\"]]",
+    ] {
+        assert_eq!(refusal(check), None, "{check}");
+    }
+}
+
 #[test]
 fn facts_that_can_never_be_equal_are_refused() {
     refuses(&[(

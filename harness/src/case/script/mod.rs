@@ -17,7 +17,7 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::definition::{Mode, OperationUse};
-use super::resolve::require_word;
+use super::resolve::{Refused, require_word};
 use super::start::{Role, SECONDS_MAX};
 use super::step::Step;
 use super::strangers::refuse_strangers;
@@ -57,7 +57,8 @@ pub(super) struct Script {
 }
 
 impl Script {
-    pub(super) fn push(&mut self, written: &StepWritten) -> Result<(), String> {
+    /// Resolves one more step; where no place of its own is named, all of it is refused.
+    pub(super) fn push(&mut self, written: &StepWritten) -> Result<(), Refused> {
         let (verb, object) = written.verb()?;
         refuse_strangers(verb, written)?;
         let step = match verb {
@@ -164,9 +165,19 @@ impl Script {
         if self.operations.contains_key(operation) {
             return Ok(());
         }
-        Err(format!(
-            "{verb} = \"{operation}\": no earlier step writes that operation"
-        ))
+        Err(format!("{verb} = \"{operation}\": {}", self.not_written()))
+    }
+
+    /// That no step before writes an operation, and which are written.
+    fn not_written(&self) -> String {
+        let written: Vec<&str> = self.operations.keys().map(String::as_str).collect();
+        if written.is_empty() {
+            return "no earlier step writes that operation, or any".to_owned();
+        }
+        format!(
+            "no earlier step writes that operation; those that are written before are {}",
+            written.join(", ")
+        )
     }
 
     fn new_name(&mut self, name: &str) -> Result<String, String> {
@@ -213,24 +224,38 @@ impl Script {
 
     /// A step that needs a surface must say so in the case's `needs`, or be conditional on it.
     pub(super) fn require_surfaces(&self, allowed: &BTreeSet<Surface>) -> Result<(), String> {
-        let mut wanted: BTreeSet<Surface> = self.steps.iter().flat_map(wanted).collect();
-        for operation in self.operations.values() {
-            match operation.mode {
-                Mode::Atomic => {}
-                Mode::Partial => drop(wanted.insert(Surface::WriteMode)),
-                Mode::Failing => drop(wanted.insert(Surface::WriteFailing)),
-            }
-            if operation.is_gated {
-                wanted.insert(Surface::WriteGate);
-            }
-        }
-        match wanted.difference(allowed).next() {
-            Some(missing) => Err(format!(
-                "a step uses `{}`: name it in `needs`, or in `uses` with `only` at the step",
+        let steps = self.steps.iter().enumerate();
+        let all = steps.flat_map(|(at, step)| {
+            let of_operation = self.wanted_by_operation(step);
+            wanted(step)
+                .into_iter()
+                .chain(of_operation)
+                .map(move |surface| (surface, at))
+        });
+        match all.filter(|(surface, _)| !allowed.contains(surface)).min() {
+            Some((missing, at)) => Err(format!(
+                "step {} ({}) uses `{}`: name it in `needs`, or in `uses` with `only` at the step",
+                at + 1,
+                self.steps[at].in_words(),
                 missing.name()
             )),
             None => Ok(()),
         }
+    }
+
+    /// What the operation that a step writes asks of a target, which its first write says.
+    fn wanted_by_operation(&self, step: &Step) -> Vec<Surface> {
+        let Step::Write(write) = step else { return Vec::new() };
+        let Some(operation) = self.operations.get(&write.operation) else {
+            return Vec::new();
+        };
+        let mode = match operation.mode {
+            Mode::Atomic => None,
+            Mode::Partial => Some(Surface::WriteMode),
+            Mode::Failing => Some(Surface::WriteFailing),
+        };
+        let gate = operation.is_gated.then_some(Surface::WriteGate);
+        mode.into_iter().chain(gate).collect()
     }
 }
 

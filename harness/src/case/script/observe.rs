@@ -1,6 +1,6 @@
 //! Observations in a script, and what they wait for.
 
-use super::Script;
+use super::{Refused, Script};
 use crate::case::log_words::columns_of;
 use crate::case::step::{Condition, ObserveStep, Step, When};
 use crate::case::surface::Surface;
@@ -11,27 +11,30 @@ use crate::document;
 const CONDITION_ROWS_MAX: u32 = 10_000;
 
 impl Script {
-    pub(super) fn observe(&mut self, label: &str, written: &StepWritten) -> Result<Step, String> {
+    pub(super) fn observe(&mut self, label: &str, written: &StepWritten) -> Result<Step, Refused> {
         let when = written.when.unwrap_or(When::Now);
         if when == When::Quiet && !self.alive.is_empty() {
-            return Err("when = \"quiet\" needs every process stopped or killed before".to_owned());
+            return Err("when = \"quiet\" needs every process stopped or killed before"
+                .to_owned()
+                .into());
         }
         let on_a_copy = [
             ("doubled", written.doubled.is_some()),
             ("tampered", written.tampered.is_some()),
         ];
         if let Some((key, _)) = on_a_copy.iter().find(|(_, set)| *set && when == When::Now) {
-            return Err(format!("`{key}` works on a frozen copy: add when = \"quiet\""));
+            return Err(format!("`{key}` works on a frozen copy: add when = \"quiet\"").into());
         }
         if let Some(until) = &written.until {
-            self.require_condition(until, when)?;
+            let fits = self.require_condition(until.get_ref(), when);
+            fits.map_err(Refused::at(until.span()))?;
         }
         let label = self.new_name(label)?;
         Ok(Step::Observe(ObserveStep {
             label,
             when,
             doubled: written.doubled,
-            until: written.until.clone(),
+            until: written.until.as_ref().map(|until| until.get_ref().clone()),
             tampered: written.tampered.unwrap_or_default(),
         }))
     }

@@ -101,9 +101,7 @@ impl Script {
     fn use_operation(&mut self, operation: &str, written: &StepWritten, first: bool) -> Result<(), String> {
         let marked_as = written.marker.as_deref().unwrap_or(operation).to_owned();
         if marked_as != operation && !self.operations.contains_key(&marked_as) {
-            return Err(format!(
-                "marker = \"{marked_as}\": no earlier step writes that operation"
-            ));
+            return Err(format!("marker = \"{marked_as}\": {}", self.not_written()));
         }
         if !first && (written.marker.is_some() || written.mode.is_some() || written.gate.is_some()) {
             return Err(format!(

@@ -131,6 +131,12 @@ pub(super) fn prove(arguments: &ProveArguments, guarded: &GuardedRun, printer: &
         folder,
         trouble: None,
     };
+    let evidence = stored.folder.root().display().to_string();
+    guarded.leave_word(&format!(
+        "it is in {evidence}; harness show {} shows it\n{}",
+        quoted(&evidence),
+        again(arguments)
+    ));
     let is_human = arguments.format == Format::Human;
     if is_human {
         show::begin(&request.base.target.title(), printer);
@@ -208,11 +214,23 @@ fn finish(arguments: &ProveArguments, proved: &Proved, stored: &mut Stored, prin
 /// How an interrupted proof is made whole. A proof has one baseline, so nothing can be added to it.
 fn go_on(arguments: &ProveArguments, proof: &Proof) -> String {
     let left = show::left(proof);
-    let (what, defects) = if left.is_empty() {
-        ("to make it again", arguments.wanted.join(","))
+    if left.is_empty() {
+        again(arguments)
     } else {
-        ("to prove what is left, with a baseline of its own", left.join(","))
-    };
+        command(
+            "to prove what is left, with a baseline of its own",
+            arguments,
+            &left.join(","),
+        )
+    }
+}
+
+/// How all of it is made again.
+fn again(arguments: &ProveArguments) -> String {
+    command("to make it again", arguments, &arguments.wanted.join(","))
+}
+
+fn command(what: &str, arguments: &ProveArguments, defects: &str) -> String {
     let defects = (!defects.is_empty()).then(|| format!("--defect {defects}"));
     let cases = (!arguments.cases.is_empty()).then(|| format!("--case {}", quoted(&arguments.cases.join(","))));
     let list = arguments.defects.as_ref();

@@ -22,6 +22,18 @@ const LOOK_MS: u64 = 1;
 const REPLIED_UNASKED: &str = "the server replied without asking for anything that [write] responses answers, so its reply was \
      delivered; leave responses out if it does not ask";
 
+/// Why a fault at the last round cannot strike after an earlier one that brought nothing.
+const NO_LAST_ROUND: &str = ", so the last round, in which it strikes, never began";
+
+/// What a round is called, counted from 0.
+fn round_name(round: usize) -> String {
+    match round {
+        0 => "round one".to_owned(),
+        1 => "round two".to_owned(),
+        later => format!("round {}", later + 1),
+    }
+}
+
 impl Driver<'_> {
     pub(super) async fn write(&mut self, write: &WriteStep) -> Result<Going, DriveError> {
         let operation = &self.run.plan.operations[&write.operation];
@@ -111,6 +123,17 @@ impl Driver<'_> {
                     self.does_without_answers |= answers.was_refused();
                     reply
                 }
+                Written::Ended(Answer::TimedOut) if hold => {
+                    let reason = format!(
+                        "{} was not answered within {reply_ms} ms{NO_LAST_ROUND}",
+                        round_name(round)
+                    );
+                    return self.missed(write, answers.excuse(reason)).await;
+                }
+                Written::Ended(Answer::Gone) if hold => {
+                    let reason = format!("the server ended by itself in {}{NO_LAST_ROUND}", round_name(round));
+                    return self.missed(write, answers.excuse(reason)).await;
+                }
                 Written::Ended(Answer::TimedOut | Answer::Gone) => return Ok(Ok(())),
                 // The answer begins the last round: what came before it has reached the client side.
                 Written::Asked(answer) => return self.break_at(write, &request, &answer, &mut answers).await,
@@ -138,22 +161,24 @@ impl Driver<'_> {
                 None if write.rounds == Rounds::AllButLast => {
                     return Ok(Err("the server replied without asking for anything".to_owned()));
                 }
-                None if write.fault.is_some() => return self.missed(write).await,
+                None if write.fault.is_some() => return self.missed(write, REPLIED_UNASKED.to_owned()).await,
                 None => return Ok(Ok(())),
             }
         }
         Ok(Err(format!("the server asked for input more than {ROUNDS_MAX} times")))
     }
 
-    /// The write ended before the fault could strike.
-    async fn missed(&mut self, write: &WriteStep) -> Result<Going, DriveError> {
-        let reason = REPLIED_UNASKED.to_owned();
+    /// The write ended, or was given up, before the fault could strike.
+    async fn missed(&mut self, write: &WriteStep, reason: String) -> Result<Going, DriveError> {
         self.scribe.write(None, Body::FaultMissed { reason })?;
         // The steps that follow count on a dead server, and what they met instead would hide the reason.
         let Some(session) = self.sessions.remove(&write.process) else {
             return Ok(Ok(()));
         };
-        Ok(quiet(session.kill(self.scribe, Delivery::Deliver).await?))
+        let mut stopped = session.kill(self.scribe, Delivery::Deliver).await?;
+        // What was missed is missed, whether or not there was still a server to be killed.
+        stopped.trouble = None;
+        Ok(quiet(stopped))
     }
 
     /// Sends the frame that begins the last round of a request (itself, or the answer to what the server asked inside it) with

@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Ended, GuardError, Interrupt, Interrupts, Role, scratch};
+use super::{Ended, GuardError, Interrupt, Interrupts, LAST_WORD_FILE, Role, scratch};
 use crate::drive::clock;
 use crate::drive::process::kill::{self, KILL_TIME_MAX};
 use crate::drive::process::tree::{self, Tree};
@@ -96,10 +96,12 @@ fn stand_guard() -> Result<Ended, GuardError> {
     let (exit, cut_short) = runtime.block_on(watch_over(folder.path()))?;
     let survivors = kill::kill_blocking(&mut Tree::of_everything(inherited), KILL_TIME_MAX);
     let folder = folder.keep();
+    let last_word = fs::read_to_string(folder.join(LAST_WORD_FILE)).unwrap_or_default();
     let is_gone = scratch::remove(&folder, SCRATCH_TIME_MAX);
     Ok(Ended {
         code: if cut_short { INTERRUPTED } else { exit.shell_code() },
         cut_short,
+        last_word,
         survivors,
         scratch_left: (!is_gone).then_some(folder),
     })

@@ -83,7 +83,7 @@ fn errors_name_the_place_and_the_next_step() {
         (
             "tool      = \"create_issue\"",
             "tool = 3",
-            "invalid type: integer `3`, expected a string",
+            "invalid type: integer `3`, expected a text in quotes",
         ),
     ];
     for (from, to, message) in cases {

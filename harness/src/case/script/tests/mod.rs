@@ -23,10 +23,22 @@ fn case(steps: &[&str]) -> String {
 /// What a case of these steps is refused with, which must be at the step of this number.
 #[track_caller]
 fn refused(steps: &[&str], number: usize) -> String {
+    refused_at(steps, number, None)
+}
+
+/// The same; with a key, which must stand at the beginning of a line, at its value.
+#[track_caller]
+fn refused_at(steps: &[&str], number: usize, key: Option<&str>) -> String {
     let text = case(steps);
     let error = parse("mine.toml", &text).expect_err("it cannot be meant").to_string();
     let before: String = text.split("[[step]]").take(number).collect();
-    let place = format!("mine.toml:{}:1: step {number}: ", before.lines().count() + 1);
+    let (lines, column) = key.map_or((0, 1), |key| {
+        let mut lines = steps[number - 1].lines();
+        let of_key = lines.position(|line| line.starts_with(key)).expect("the key");
+        (of_key + 1, key.len() + " = ".len() + 1)
+    });
+    let line = before.lines().count() + 1 + lines;
+    let place = format!("mine.toml:{line}:{column}: step {number}: ");
     let message = error.strip_prefix(&place);
     message
         .unwrap_or_else(|| panic!("{steps:?} is refused elsewhere than {place}: {error}"))
@@ -135,7 +147,7 @@ fn steps_of_executions_ask_for_their_surfaces() {
         assert_ne!(text, without, "{surface}");
         let error = parse("mine.toml", &without).expect_err(surface).to_string();
         assert!(
-            error.contains(&format!("a step uses `{surface}`: name it in `needs`")),
+            error.contains(&format!(") uses `{surface}`: name it in `needs`")) && error.contains(": step "),
             "{error}"
         );
     }

@@ -1,6 +1,6 @@
 //! What is waited for, and what is tried on a copy.
 
-use super::{SERVER, STOP, SUBMIT, refused, refuses, takes};
+use super::{SERVER, STOP, SUBMIT, refused, refused_at, refuses, takes};
 
 #[test]
 fn what_an_observation_waits_for_can_come() {
@@ -8,7 +8,7 @@ fn what_an_observation_waits_for_can_come() {
     let table = [
         (
             "of = \"B\", read = \"events\"",
-            "until: of = \"B\": no earlier step writes that operation",
+            "until: of = \"B\": no earlier step writes that operation; those that are written before are A",
         ),
         (
             "of = \"A\", read = \"event\"",
@@ -50,12 +50,14 @@ fn what_an_observation_waits_for_can_come() {
         ),
     ];
     for (until, message) in table {
-        let refused = refused(&[SERVER, SUBMIT, &observe(until)], 3);
+        let refused = refused_at(&[SERVER, SUBMIT, &observe(until)], 3, Some("until"));
         assert!(refused.contains(message), "{until}: {refused}");
     }
     let quiet = "observe = \"seen\"\nwhen = \"quiet\"\nuntil = { of = \"A\", read = \"effects\" }";
-    let message = refused(&[SERVER, SUBMIT, STOP, quiet], 4);
+    let message = refused_at(&[SERVER, SUBMIT, STOP, quiet], 4, Some("until"));
     assert!(message.contains("leave out when = \"quiet\""), "{message}");
+    let nothing = refused(&[SERVER, "status = \"A\""], 2);
+    assert_eq!(nothing, "status = \"A\": no earlier step writes that operation, or any");
     for until in [
         "of = \"A\", read = \"effects\"",
         "of = \"A\", read = \"effects\", rows = 10000, where = { anything = \"x\" }",
