@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{as_a_control, executed, read_json, rejudge};
+use super::named::executed;
+use super::{as_a_control, read_json, rejudge};
 use crate::case::calibrations;
 use crate::judge::JUDGE_VERSION;
 use crate::record::{CaseFolder, CaseVerdict, CheckOutcome, Evidence, Run};
