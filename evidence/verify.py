@@ -171,11 +171,11 @@ def verify_proof():    # a proof: each of its runs, and its matrix beside what t
     require(is_finished := matrix["state"] == "finished", "matrix.json", "the proof was cut off", INCOMPLETE)
     stated = {f"{run['folder']} {SUMS}": run["sums_sha256"] for run in matrix["runs"]}
     for folder in sorted(folders):
-        words[f"{folder} is of"] = verify_run(f"{folder}/")
+        words[f"{folder} of"] = verify_run(f"{folder}/")
         words[f"{folder} {SUMS}"] = sha256(files.get(f"{folder}/{SUMS}", b""))
     for row in [{"defect": "baseline", "verdicts": matrix["baseline"], "kills": []}, *matrix["defects"]]:
         name, says = row["defect"], {f"{row['defect']}/{case}": verdict for case, verdict in row["verdicts"].items()}
-        if name in folders or "cut_short" not in row: stated[f"{name} is of"] = [name, *words.get("baseline is of", "-")[1:]]
+        if name in folders or "cut_short" not in row: stated[f"{name} of"] = [name, *words.get("baseline of", "-")[1:]]
         stated |= {case: says[case] for case in says if case in words or name == "baseline"}
         stated |= {f"{name}/{kill['case']}:{kill['check']}": kill["outcome"] for kill in row["kills"]}
     names = {name for name in words if ":" not in name and (is_finished or "/" in name)}

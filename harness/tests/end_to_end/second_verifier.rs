@@ -10,9 +10,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use harness::record::Evidence;
 use harness::verify::verify;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::forge::{change, change_observation, change_record, copy, seal_again};
+use crate::support::forge::{change, change_observation, change_record, copy, seal_again, seal_proof_again};
 use crate::support::profile::Profile;
 use crate::support::python::has_python;
 use crate::support::run::{Done, Harness, Report, files};
@@ -217,7 +217,7 @@ fn mutate(root: &Path, file: &str, act: Act, numbers: &mut Numbers) -> bool {
 /// A changed byte under a right digest, which the second verifier has no means to see. It shows as another receipt.
 ///
 /// - In a record: requests, names and steps, which the harness derives again from seed, nonce and case.
-/// - In an observation: the query and its parameters, which it derives too, and what is in words.
+/// - In an observation: what is in words, and what became of statements that were tried on copies.
 /// - In `verdict.json`: sentences, rows and their origin, and facts that the second verifier does not read again.
 /// - In `run.json`: keys and words that the harness refuses because it does not know them.
 fn only_the_harness_knows(file: &str, act: Act) -> bool {
@@ -267,6 +267,8 @@ fn damage_is_noticed_by_both_or_by_none() {
     let mut numbers = Numbers(20_261_130);
     let mut second = Second::start();
     let lines = Subject::of_lines();
+    let (_, told) = second.ask(&lines.root);
+    assert!(told.contains("are no SQL") && !told.contains("all equal"), "{told}");
     let mut tried = agree(&lines, &mut second, false, &mut numbers, |_| true);
     tried += agree(&lines, &mut second, true, &mut numbers, |file| file != "SHA256SUMS");
     let sqlite = Subject::of_sqlite();
@@ -288,7 +290,52 @@ fn a_lie_with_right_digests_is_noticed_by_both() {
     if !has_python("a lie is noticed by both verifiers") {
         return;
     }
-    let lies: [Lie; 9] = [
+    let lies: [Lie; 18] = [
+        ("a check that broke, as not judged", |root| {
+            change(root, VERDICT, |json| json["checks"][3]["outcome"] = json!("not-judged"));
+        }),
+        ("another query", |root| {
+            change_end(root, |end| {
+                end["operations"]["A"]["effects"]["query"]["sql"] = json!("SELECT 1")
+            });
+        }),
+        ("another marker", |root| {
+            change_end(root, |end| {
+                end["operations"]["A"]["effects"]["query"]["parameters"]["marker"] = json!("mk-none");
+            });
+        }),
+        ("a reading less", |root| {
+            change_end(root, |end| {
+                let readings = end["operations"]["A"].as_object_mut().unwrap();
+                readings.remove("ledger").expect("the ledger was read");
+            });
+        }),
+        ("no read copy", |root| {
+            change_end(root, |end| {
+                end["read"]["store"]["databases"][0]["read_copy"] = json!(null)
+            });
+        }),
+        ("a whole store, as one that cannot be read", unreadable),
+        ("no database", |root| {
+            change_end(root, |end| end["read"]["store"]["databases"] = json!([]));
+        }),
+        ("a living store where a frozen one is planned", |root| {
+            change_end(root, |end| end["read"] = json!({ "from": "live" }));
+        }),
+        ("a surface less", |root| {
+            change_record(root, "lost-reply", |event| {
+                if let Some(surfaces) = event["plan"]["surfaces"].as_array_mut() {
+                    surfaces.retain(|surface| surface != "read.effects");
+                }
+            });
+            change(root, VERDICT, |json| {
+                json["verdict"] = json!("unsupported");
+                json["checks"] = json!([]);
+            });
+            change(root, "run.json", |json| {
+                json["verdicts"]["lost-reply"]["verdict"] = json!("unsupported");
+            });
+        }),
         ("the verdict", |root| {
             change(root, VERDICT, |json| json["verdict"] = json!("fail"));
         }),
@@ -335,11 +382,40 @@ fn a_lie_with_right_digests_is_noticed_by_both() {
         }),
     ];
     let subject = Subject::of_sqlite();
+    let mut second = Second::start();
     for (what, lie) in lies {
-        let [(harness, findings), (python, text)] = subject.both(lie);
+        let [(harness, findings), (python, text)] = subject.both_asking(|evidence| second.ask(evidence), lie);
         assert_eq!((harness, python), (1, 1), "{what}: {findings}, {text}");
         assert!(text.contains("DIFFERS"), "{what}: {text}");
     }
+    second.end();
+}
+
+/// Changes the last observation of the case.
+fn change_end(root: &Path, by: impl FnOnce(&mut Value)) {
+    change_observation(root, "lost-reply", "end", by);
+}
+
+/// The store of the last observation is said to have a problem, and nothing to have been read there.
+fn unreadable(root: &Path) {
+    let copy = "cases/lost-reply/stores/end/store.sqlite3.read.sqlite3";
+    fs::remove_file(root.join(copy)).unwrap();
+    change_end(root, |end| {
+        let database = &mut end["read"]["store"]["databases"][0];
+        database["read_copy"] = json!(null);
+        database["problem"] = json!("database disk image is malformed");
+        let seen = end["operations"].as_object_mut().unwrap().values_mut();
+        for seen in seen {
+            let (mut names, more) = (vec!["effects", "ledger"], seen["more"].clone());
+            names.retain(|name| seen.get(*name).is_some());
+            for name in names {
+                seen[name]["outcome"] = json!({ "unreadable": { "reason": "malformed" } });
+            }
+            for name in more.as_object().into_iter().flat_map(|more| more.keys()) {
+                seen["more"][name]["outcome"] = json!({ "unreadable": { "reason": "malformed" } });
+            }
+        }
+    });
 }
 
 /// A failing verdict is as equal as a passing one, and so is everything that the built-in targets leave.
@@ -375,20 +451,71 @@ fn a_proof_is_believed_and_its_matrix_compared() {
     let (code, text) = second(&root);
     assert_eq!(code, 0, "{text}");
     believes_the_archive_of(&done, "proof");
-    change_sealed_proof(&root);
-    let (code, text) = second(&root);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("matrix.json: no-ledger"), "{text}");
-    assert_eq!(done.verify(&root).code, 1);
+    let lies: [Lie; 9] = [
+        ("matrix.json: no-ledger", |root| {
+            change_matrix(root, |matrix| {
+                matrix["defects"][0]["verdicts"]["identical-retry"] = json!("pass")
+            });
+        }),
+        ("matrix.json: no-ledger", |root| {
+            change_matrix(root, |matrix| {
+                matrix["defects"][0]["kills"][0]["outcome"] = json!("held")
+            });
+        }),
+        ("matrix.json: no-ledger", |root| {
+            change_matrix(root, |matrix| matrix["defects"] = json!([]));
+        }),
+        ("matrix.json: no-ledger", |root| {
+            change_matrix(root, |matrix| drop(matrix["runs"].as_array_mut().unwrap().pop()));
+        }),
+        ("matrix.json: no-ledger", |root| {
+            change_matrix(root, |matrix| matrix["runs"][1]["sums_sha256"] = json!("0".repeat(64)));
+        }),
+        ("matrix.json: no-ledger", |root| {
+            fs::remove_dir_all(root.join("no-ledger")).unwrap();
+            seal_proof_again(root);
+        }),
+        ("matrix.json: no-ledger", |root| {
+            change_run_of_proof(root, |run| run["defect"] = json!(null));
+        }),
+        ("matrix.json: no-ledger", |root| {
+            change_run_of_proof(root, |run| run["harness"]["sha256"] = json!("0".repeat(64)));
+        }),
+        ("matrix.json: no-ledger", |root| {
+            change_run_of_proof(root, |run| run["target"]["command"] = json!(["another"]));
+        }),
+    ];
+    let mut second = Second::start();
+    for (number, (told, lie)) in lies.into_iter().enumerate() {
+        let copied = tempfile::tempdir().unwrap();
+        copy(&root, copied.path());
+        lie(copied.path());
+        let (code, text) = second.ask(copied.path());
+        assert_eq!(code, 1, "{number}: {text}");
+        assert!(text.contains(told), "{number}: {text}");
+        assert_eq!(done.verify(copied.path()).code, 1, "{number}");
+    }
+    second.end();
 }
 
-/// The matrix says that a case passed with the defect that it noticed.
-fn change_sealed_proof(root: &Path) {
-    let file = root.join("matrix.json");
-    let mut matrix: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    matrix["defects"][0]["verdicts"]["identical-retry"] = json!("pass");
-    fs::write(file, matrix.to_string()).unwrap();
-    crate::support::forge::seal_proof_again(root);
+/// Changes the matrix of a proof, and seals it again.
+fn change_matrix(root: &Path, by: impl FnOnce(&mut Value)) {
+    change(root, "matrix.json", by);
+    seal_proof_again(root);
+}
+
+/// Changes what the run with the defect says of itself; the matrix and both seals are made to fit.
+fn change_run_of_proof(root: &Path, by: impl FnOnce(&mut Value)) {
+    let run = root.join("no-ledger");
+    change(&run, "run.json", by);
+    let digest = harness::digest::sha256_file(&run.join("SHA256SUMS")).unwrap();
+    change_matrix(root, |matrix| {
+        for kept in matrix["runs"].as_array_mut().unwrap() {
+            if kept["folder"] == "no-ledger" {
+                kept["sums_sha256"] = json!(digest);
+            }
+        }
+    });
 }
 
 #[test]
@@ -398,6 +525,19 @@ fn what_is_no_evidence_and_what_was_cut_off_is_told_apart() {
     }
     let empty = tempfile::tempdir().unwrap();
     assert_eq!(second(empty.path()).0, 2);
+    let text = empty.path().join("notes.txt");
+    fs::write(&text, "no archive").unwrap();
+    for path in [&text, &empty.path().join("missing")] {
+        let (code, told) = second(path);
+        assert_eq!((code, told.contains("is no evidence")), (2, true), "{told}");
+    }
+    let told = Command::new("python3")
+        .arg(program())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(told.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&told.stderr).starts_with("usage: "));
     let subject = Subject::of_lines();
     let [(harness, _), (python, text)] = subject.both(|root| fs::remove_file(root.join("SHA256SUMS")).unwrap());
     assert_eq!((harness, python), (3, 3), "{text}");
