@@ -90,6 +90,7 @@ mod reruns;
 
 mod resealed;
 mod revisions;
+mod second_forged;
 mod second_verifier;
 mod secrets;
 mod show;
