@@ -1,16 +1,15 @@
 """Verifies evidence by evidence/README.md and cases/README.md alone: python3 evidence/verify.py FOLDER|ARCHIVE.zip"""
 import base64, hashlib, io, json, pathlib, re, resource, signal, sqlite3, sys, tempfile, tomllib, zipfile
 
-MEMORY_BYTES, SECONDS, QUERY_LOOKS, STEPS_PER_LOOK = 4 << 30, 3600, 20_000, 10_000
 SUMS, DIFFERS, INCOMPLETE, ABSENT = "SHA256SUMS", "DIFFERS   ", "INCOMPLETE", object()
 FROZEN_CASES = (pathlib.Path(__file__).parent.parent / "cases" / "FROZEN").read_text().splitlines()
 BESIDE_CASES = r"(probe|calibration|calibration-two)/.*|run\.json|redactions\.json|SHA256SUMS"
-READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
-CHECK, INTEGRITY = (sqlite3.SQLITE_PRAGMA, "integrity_check"), {"sql": "PRAGMA integrity_check", "parameters": {}}
+READS = [getattr(sqlite3, f"SQLITE_{act}") for act in "SELECT READ FUNCTION RECURSIVE INSERT UPDATE DELETE".split()]
+READS += [(sqlite3.SQLITE_PRAGMA, name) for name in ("integrity_check", "data_version")]
+INTEGRITY = {"sql": "PRAGMA integrity_check", "parameters": {}}
 UNPROMISED = {"first-result": "noted", "discretion": "noted", "answer": "inconclusive"}
 VERDICTS = {"inconclusive": "inconclusive", "broken": "fail", "unguarded": "unguarded", "held": "pass"}
 files, used, findings, words, counted, scratch = {}, set(), {}, {}, [], tempfile.TemporaryDirectory()
-
 def require(holds, path, why, word=DIFFERS):
     if not holds: findings[f"{word} {path}: {why:.1000}".encode("unicode_escape").decode()] = word
 def read(name): return used.add(name) or files[name]
@@ -49,8 +48,8 @@ def inventory(root, is_sealed):    # compares the files below a folder with its 
 def ask(database, query):    # the answer to a query that can do nothing but read, and ends after so many steps
     link = sqlite3.connect(f"file://{database}", uri=True)
     link.text_factory = lambda raw: raw.decode() if raw.decode(errors="ignore").encode() == raw else raw
-    link.set_progress_handler(iter([False] * QUERY_LOOKS).__next__, STEPS_PER_LOOK)
-    link.set_authorizer(lambda *act: sqlite3.SQLITE_OK if act[0] in READS or act[:2] == CHECK else sqlite3.SQLITE_DENY)
+    link.set_progress_handler(iter([False] * 20_000).__next__, 10_000)    # looks, and steps to each
+    link.set_authorizer(lambda *act: sqlite3.SQLITE_OK if act[0] in READS or act[:2] in READS else sqlite3.SQLITE_DENY)
     try:
         answer = link.execute(query["sql"], query["parameters"])
         return {"rows": {"columns": [one[0] for one in answer.description], "rows": answer.fetchall()}}
@@ -66,7 +65,7 @@ def copies_of(store, folder, path):    # of each frozen database the stored read
         for end in ends: pathlib.Path(place + end).write_bytes(ends[end])
         own = [f"{place}?mode=rw"] if main and f"{folder}{name}-journal" not in files else []    # it can name others
         copies[name] = [f"{place}.read?mode=ro&immutable=1", *own] if copy else []
-        is_sound = copy or own and same(ask(*own, INTEGRITY).get("rows", {}).get("rows"), [["ok"]])
+        is_sound = copy or own and same(at(ask(*own, INTEGRITY), "rows.rows"), [["ok"]])
         require(bool(is_sound) != bool(database["problem"]), path, f"{name}: its read copy and problem do not fit it")
     return copies
 def count_again(base, event, step, plan, target):    # an observation, and its frozen bytes; returns facts
@@ -94,20 +93,23 @@ def read_again(base, plan, events, target):    # every event; returns facts, nam
     facts, step, waiting = {}, {}, {}
     for event in events:
         kind, is_ours, frame = event["kind"], event.get("direction") == "client-to-server", event.get("payload")
-        if kind == "step-started": waiting = {key: sent for key, sent in waiting.items() if sent["do"] == "send"}
+        if kind in ("step-started", "timed-out"): waiting = {id: of for id, of in waiting.items() if of["do"] == "send"}
+        if kind == "timed-out": facts = {path: facts[path] for path in facts if facts[path] is not False}
         if kind == "step-started": step = plan["steps"][event["step"]]
         if kind == "process-started": read(f"{base}stderr/{event['process']}.log")
         if kind == "process-ended": facts[f"{event['process']}.survivors"] = event["survivors"]
         if kind == "observed": facts |= count_again(base, event, step, plan, target)
         if kind == "message":
             raw, length = base64.b64decode(event.get("bytes") or "", validate=True), event.get("length")
-            fits = same(json.loads(raw), frame) if raw and "payload" in event else raw or "payload" in event
+            fits = same(json.loads(raw), frame) if raw and "payload" in event else {"bytes", "payload"} & {*event}
             require(len(raw) < length if length else fits, f"{base}record.jsonl", f"event {event['seq']} is no frame")
+        key = json.dumps(at(frame, "id"), default=plain)
+        parts = {*frame} & {"method", "result", "error"} if isinstance(frame, dict) else {}
         if is_ours and at(frame, "method") == "tools/call" and step["do"] in ("write", "send"):
-            waiting[frame["id"]] = step
+            waiting[key] = step
             facts |= {f"{step['name']}.outcome": "unknown", f"{step['name']}.answered": False}
-        elif not is_ours and at(frame, "method") is ABSENT and at(frame, "id") in waiting:
-            name, withheld = waiting.pop(frame["id"])["name"], ".withheld" if event.get("withheld") is True else ""
+        elif not is_ours and key in waiting and parts in ({"result"}, {"error"}):
+            name, withheld = waiting.pop(key)["name"], ".withheld" if event.get("withheld") is True else ""
             came = "asked" if at(frame, "result.resultType") == "input_required" else "result"
             came = "refused" if "error" in frame or at(frame, "result.isError") is True else came
             facts |= {f"{name}{withheld}.outcome": came, f"{name}.answered": not withheld}
@@ -133,11 +135,10 @@ def verify_case(root, run, case):    # a case: its definition, its record, its c
     plan, form = events[0]["plan"], f"{case} {definition['revision']} {sha256(files[case_file])}"
     require(form in FROZEN_CASES or case in run.get("case_files", {}), case_file, "not the case that cases/FROZEN has")
     is_of_run = all(same(plan[key], run["target"][key]) for key in ("contract", "replies", "identity"))
-    require(is_of_run and form == f"{plan['case']} {plan['revision']} {plan['digest']}", record, "another plan")
     require([event["seq"] for event in events] == [*range(1, len(events) + 1)], record, "its numbers have a gap")
     surfaces, reads = {*plan["surfaces"]}, {f"read.{name}" for name in readings(run["target"], "read_")}
-    is_known = surfaces == words.setdefault(":", surfaces) and reads == {one for one in surfaces if "read." in one}
-    require(is_known, record, "other surfaces than run.json or another plan has")
+    is_of_run &= surfaces == words.setdefault(":", surfaces) and reads == {one for one in surfaces if "read." in one}
+    require(is_of_run and form == f"{plan['case']} {plan['revision']} {plan['digest']}", record, "another plan")
     facts = read_again(base, plan, events, run["target"])
     compare(verdict_file, {path: at(stated["facts"], path) for path in facts}, facts)
     checks = definition["check"] if {*definition["needs"]} <= surfaces else []
@@ -188,13 +189,12 @@ def main(path):    # prints what comes out; returns 0 (equal), 1 (differs), 2 (n
         verify_proof() if "matrix.json" in files else verify_run()
     except Exception as error: require(False, path, f"not as documented: {error!r}")
     if findings: return print(*findings, sep="\n") or (1 if DIFFERS in findings.values() else 3)
-    print(f"sha256      {sha256(whole)}  {path}")
-    print(f"looked at   {len(files)} files; {counted.count('')} of {len(counted)} readings beside frozen SQLite stores")
+    print(f"sha256      {sha256(whole)}  {path}\nlooked at   {len(files)} files and {len(counted)} readings")
     but = "; ".join(f"{counted.count(why)} of {len(counted)} readings are {why}" for why in sorted({*counted} - {""}))
     equal = f"what was looked at is equal; {but} and were not counted again" if but else "all equal"
     return print(f"result      {equal}. That the run took place, nothing here shows; see evidence/README.md") or 0
 if __name__ == "__main__":
     if len(sys.argv) != 2: sys.exit(print("usage: verify.py FOLDER|ARCHIVE.zip", file=sys.stderr) or 2)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    signal.alarm(SECONDS)
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))    # bytes
+    signal.alarm(3600)    # seconds
     sys.exit(main(sys.argv[1]))

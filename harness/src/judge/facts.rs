@@ -120,8 +120,9 @@ impl Facts {
         for part in parts {
             found = found.and_then(|value| value.get(part));
         }
-        // What an end did not have, a code or a signal, is null: nothing that could be expected or compared.
-        if let Some(value) = found.filter(|value| !value.is_null()) {
+        // What an end did not have, a code or a signal, is null: nothing that could be expected or compared. A server's null is a value.
+        let is_of_an_end = [".code", ".signal"].iter().any(|end| path.ends_with(end)) && path.matches('.').count() == 1;
+        if let Some(value) = found.filter(|value| !(is_of_an_end && value.is_null())) {
             return Lookup::Found(value);
         }
         if let Some(reason) = self.unobserved.get(path) {
