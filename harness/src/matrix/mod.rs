@@ -155,6 +155,20 @@ pub enum Problem {
 impl Problem {
     /// How the run without a defect is called where a problem is one of it.
     pub(crate) const ON_BASELINE: &str = "the server without a defect";
+
+    /// On what the cases were not all run, where that is the problem.
+    pub(crate) fn not_run_on(&self) -> Option<&str> {
+        match self {
+            Self::NotRun { on, .. } => Some(on),
+            Self::NoDefect
+            | Self::BaselineNotGreen { .. }
+            | Self::NamesNone { .. }
+            | Self::Unknown { .. }
+            | Self::NotAbout { .. }
+            | Self::NotKilled { .. }
+            | Self::Lonely { .. } => None,
+        }
+    }
 }
 
 fn after(reason: Option<&str>) -> String {

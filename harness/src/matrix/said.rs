@@ -46,16 +46,7 @@ fn is_of(said: &str, on: &str) -> bool {
 /// Whether a problem follows from the runs, or from a list of defects that fits to them.
 fn may_be_said(said: &str, must: &[Problem], proof: &Proof, baseline: &Again) -> bool {
     let is_one = |problem: &Problem| said == problem.to_string();
-    let is_baseline_not_run = |problem: &Problem| match problem {
-        Problem::NotRun { on, .. } => is_of(said, on),
-        Problem::NoDefect
-        | Problem::BaselineNotGreen { .. }
-        | Problem::NamesNone { .. }
-        | Problem::Unknown { .. }
-        | Problem::NotAbout { .. }
-        | Problem::NotKilled { .. }
-        | Problem::Lonely { .. } => false,
-    };
+    let is_baseline_not_run = |problem: &Problem| problem.not_run_on().is_some_and(|on| is_of(said, on));
     let is_nothing_planted = proof.defects.is_empty() && proof.not_begun.is_empty();
     must.iter()
         .any(|problem| is_one(problem) || is_baseline_not_run(problem))

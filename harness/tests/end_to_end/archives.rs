@@ -13,7 +13,7 @@ use crate::support::profile::Profile;
 use crate::support::run::{Done, Harness, files, names};
 
 /// A run in the folder `run`.
-fn evidence() -> Done {
+pub(super) fn evidence() -> Done {
     let done = Harness::new()
         .case("lost-reply")
         .words(&["--evidence", "run"])
@@ -22,7 +22,7 @@ fn evidence() -> Done {
     done
 }
 
-fn export(done: &Done, run: &str, file: &str) -> Done {
+pub(super) fn export(done: &Done, run: &str, file: &str) -> Done {
     done.then().words(&[run, "-o", file]).call(&["export"])
 }
 

@@ -8,9 +8,10 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
+use super::archives::{evidence, export};
 use crate::support::forge::{copy, name_again, seal_again};
 use crate::support::new_mark;
-use crate::support::run::{Done, Harness, code, files, names};
+use crate::support::run::{code, files, names};
 use crate::support::running::Running;
 
 /// A step of SQLite's machine that takes hours, and that nothing interrupts.
@@ -20,20 +21,6 @@ const ENDLESS: &str = "SELECT instr(zeroblob(40000000), zeroblob(20000000) || x'
 const EFFECTS: &str = "SELECT issue_id, operation_id, title, body FROM issues WHERE title = $marker ORDER BY issue_id";
 
 const CASES: [&str; 2] = ["sees-duplicates", "lost-reply"];
-
-/// A run in the folder `run`.
-fn evidence() -> Done {
-    let done = Harness::new()
-        .case("lost-reply")
-        .words(&["--evidence", "run"])
-        .run_human();
-    done.exits(0);
-    done
-}
-
-fn export(done: &Done, run: &str, archive: &str) -> Done {
-    done.then().words(&[run, "-o", archive]).call(&["export"])
-}
 
 /// The query is another one everywhere, and every digest is right.
 fn replace_query(root: &Path, query: &str) {

@@ -257,16 +257,7 @@ fn is_of_a_run(problem: &Problem) -> bool {
 
 /// A run that could not be made says nothing against the cases; everything else does.
 fn status(proved: &Proved) -> ExitStatus {
-    let is_ours = |problem: &Problem| match problem {
-        Problem::NotRun { .. } => true,
-        Problem::NoDefect
-        | Problem::BaselineNotGreen { .. }
-        | Problem::NamesNone { .. }
-        | Problem::Unknown { .. }
-        | Problem::NotAbout { .. }
-        | Problem::NotKilled { .. }
-        | Problem::Lonely { .. } => false,
-    };
+    let is_ours = |problem: &Problem| problem.not_run_on().is_some();
     let problems = &proved.matrix.problems;
     if proved.interrupted {
         ExitStatus::Interrupted

@@ -48,7 +48,7 @@ pub(super) fn run(
         steps_max,
     };
     guard(connection).map_err(|error| place.explain(&error))?;
-    run_guarded(connection, store, query, steps_max)
+    place.run(connection)
 }
 
 /// Runs the query on a guarded connection and returns its whole answer, or says which bound it broke.
@@ -63,11 +63,7 @@ pub(super) fn run_guarded(
         query,
         steps_max,
     };
-    limit_steps(connection, steps_max).map_err(|error| place.explain(&error))?;
-    let mut statement = connection.prepare(&query.sql).map_err(|error| place.explain(&error))?;
-    place.refuse_effects(&statement)?;
-    place.bind(&mut statement)?;
-    place.collect(&mut statement)
+    place.run(connection)
 }
 
 /// Stops whatever is not reading while it is prepared; for once, because a guarded connection can set nothing any more.
@@ -126,6 +122,16 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    fn run(&self, connection: &mut Connection) -> Result<Rows, ReadError> {
+        limit_steps(connection, self.steps_max).map_err(|error| self.explain(&error))?;
+        let mut statement = connection
+            .prepare(&self.query.sql)
+            .map_err(|error| self.explain(&error))?;
+        self.refuse_effects(&statement)?;
+        self.bind(&mut statement)?;
+        self.collect(&mut statement)
+    }
+
     fn refuse_effects(&self, statement: &Statement<'_>) -> Result<(), ReadError> {
         if !statement.readonly() {
             return Err(self.bad("it would write; read-back only reads, so write a `SELECT`"));
